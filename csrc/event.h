@@ -1,0 +1,191 @@
+/* Records: the encoder that the hook uses and the decoder of those who read, side by side.
+ * proto/trace.proto says what each field means; the numbers below are its numbers.
+ *
+ * A record in a chunk is one element of `Events.event`:
+ *
+ *   0a LEN | KIND<<3 CODE | 50 TIME | [58 ELAPSED] [60 LINE] [68 DEPTH] | 72 LEN value ... | 7a LEN name ...
+ *            ^ field `what`: its number is the kind, its value the code's number (lost: a count)
+ *
+ * No Python, no allocation, no atomics.
+ */
+#ifndef PYTRACE_EVENT_H
+#define PYTRACE_EVENT_H
+
+#include "wire.h"
+
+/* Field numbers of Event.what; also SQL's and JSON's kinds, in this order (event_kind_name). */
+enum event_kind {
+    EVENT_CALL = 1,
+    EVENT_RETURN = 2,
+    EVENT_EXCEPTION = 3,
+    EVENT_YIELD = 4,
+    EVENT_RESUME = 5,
+    EVENT_THROW = 6,
+    EVENT_RAISE = 7,
+    EVENT_LOG = 8,
+    EVENT_LOST = 9,
+};
+
+enum event_field {
+    EVENT_TIME = 10,
+    EVENT_ELAPSED = 11,
+    EVENT_LINE = 12,
+    EVENT_DEPTH = 13,
+    EVENT_VALUE = 14,
+    EVENT_NAME = 15,
+};
+
+enum value_field {
+    VALUE_CONSTANT = 1,
+    VALUE_INTEGER = 2,
+    VALUE_FLOATING = 3,
+    VALUE_TEXT = 4,
+    VALUE_DATA = 5,
+    VALUE_BIG = 6,
+    VALUE_CONTAINER = 7,
+    VALUE_ADDRESS = 8,
+    VALUE_NAMED = 9,
+    VALUE_ITEM = 10,
+    VALUE_TYPE = 11,
+    VALUE_LENGTH = 12,
+    VALUE_REPR = 13,
+    VALUE_NAME = 14,
+};
+
+enum value_constant {
+    CONSTANT_NONE,
+    CONSTANT_FALSE,
+    CONSTANT_TRUE,
+    CONSTANT_ELLIPSIS,
+    CONSTANT_NOT_IMPLEMENTED,
+    CONSTANT_REDACTED,
+    CONSTANT_CUT,
+    CONSTANT_UNBOUND,
+    CONSTANT_CYCLE,
+};
+
+enum value_container {
+    CONTAINER_LIST,
+    CONTAINER_TUPLE,
+    CONTAINER_DICT,
+    CONTAINER_SET,
+    CONTAINER_FROZENSET,
+    CONTAINER_EXCEPTION,
+};
+
+enum value_named { NAMED_FUNCTION, NAMED_METHOD, NAMED_BUILTIN, NAMED_CLASS, NAMED_MODULE };
+
+/* ---- encoder ------------------------------------------------------------------------------ */
+
+#define EVENTS_EVENT 1       /* field number of Events.event */
+#define EVENT_HEAD_MAX 64    /* bytes of a record without its values and names, at most */
+
+/* A varint field with a one-byte tag. */
+static inline uint8_t *event_put(uint8_t *p, int field, uint64_t n)
+{
+    *p++ = (uint8_t)WIRE_TAG(field, WIRE_VARINT);
+    return wire_put_varint(p, n);
+}
+
+/* Opens a record; what follows are its fields in the order of their numbers, and event_close.
+ * `what`: the code's number, or the count of a lost record. */
+static inline uint8_t *event_open(uint8_t *p, enum event_kind kind, uint64_t what)
+{
+    p = wire_open(p, EVENTS_EVENT);
+    return event_put(p, kind, what);
+}
+
+static inline uint8_t *event_put_depth(uint8_t *p, int32_t depth)
+{
+    return event_put(p, EVENT_DEPTH, wire_zigzag(depth));
+}
+
+/* `record`: where event_open was called. Returns the end of the record. */
+static inline uint8_t *event_close(uint8_t *record, uint8_t *end)
+{
+    return wire_close(record + 2, end);
+}
+
+/* Values. Each is written between value_open and value_close; `field` is EVENT_VALUE, or VALUE_ITEM
+ * inside a container. */
+static inline uint8_t *value_open(uint8_t *p, int field) { return wire_open(p, field); }
+static inline uint8_t *value_close(uint8_t *body, uint8_t *end) { return wire_close(body, end); }
+
+static inline uint8_t *value_put_integer(uint8_t *p, int64_t n)
+{
+    return event_put(p, VALUE_INTEGER, wire_zigzag(n));
+}
+
+static inline uint8_t *value_put_floating(uint8_t *p, double number)
+{
+    uint64_t bits;
+    memcpy(&bits, &number, 8);
+    *p++ = WIRE_TAG(VALUE_FLOATING, WIRE_FIXED64);
+    return wire_put_fixed64(p, bits);
+}
+
+static inline uint8_t *value_put_address(uint8_t *p, const void *address)
+{
+    *p++ = WIRE_TAG(VALUE_ADDRESS, WIRE_FIXED64);
+    return wire_put_fixed64(p, (uint64_t)(uintptr_t)address);
+}
+
+/* ---- decoder ------------------------------------------------------------------------------ */
+
+/* What a decoder answers besides a count of bytes. */
+enum decode_error {
+    DECODE_TRUNCATED = -1, /* the record goes on behind the end */
+    DECODE_MALFORMED = -2, /* no such field, wrong wire type, a number too large, no kind */
+};
+
+struct event {
+    enum event_kind kind;
+    uint32_t code;        /* 0: none */
+    uint32_t line;        /* 0: none given */
+    uint64_t count;       /* of a lost record */
+    uint64_t time;        /* units since the record before */
+    bool has_elapsed;
+    uint64_t elapsed;     /* units; 0: unknown */
+    bool has_depth;
+    int32_t depth;
+    uint32_t value_count;
+    uint32_t name_count;
+    /* The record's fields; event_value and event_name walk them. */
+    const uint8_t *fields, *fields_end;
+};
+
+struct value {
+    enum value_field content;  /* which of the fields below counts; 0: none */
+    enum value_constant constant;
+    int64_t integer;
+    double floating;
+    const uint8_t *bytes;      /* text, data, big, repr; of `named` the name */
+    size_t size;
+    enum value_container container;
+    enum value_named named;
+    uint64_t address;
+    uint32_t type;             /* 0: the content tells */
+    bool has_length;
+    uint64_t length;           /* of the whole, where it was cut */
+    uint32_t item_count;
+    const uint8_t *fields, *fields_end; /* value_item walks them */
+};
+
+/* "call", "return", ... as SQL and JSON have them; NULL for no kind. */
+const char *event_kind_name(int kind);
+
+/* Decodes the record at `data`. Returns its size in bytes, or a decode_error. Checks the whole
+ * record with all its values (nested no deeper than VALUE_DEPTH_MAX), so that the walkers below
+ * cannot fail. Unknown fields are skipped, as protobuf asks for. */
+#define VALUE_DEPTH_MAX 8
+long event_decode(const uint8_t *data, size_t size, struct event *event);
+
+/* Like event_decode, without looking into values: for those who only count or pass. */
+long event_skim(const uint8_t *data, size_t size, struct event *event);
+
+/* Walk the values (names) of a decoded event: start with *cursor = NULL. False at the end. */
+bool event_value(const struct event *event, const uint8_t **cursor, struct value *value);
+bool event_name(const struct event *event, const uint8_t **cursor, const uint8_t **name, size_t *size);
+bool value_item(const struct value *value, const uint8_t **cursor, struct value *item);
+
+#endif

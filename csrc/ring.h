@@ -1,0 +1,183 @@
+/* The shared-memory ring: producers append records to chunks of their own, the dumper takes them.
+ * ring_abi.h has the layout, docs/ring.md the protocol. Nothing else touches an atomic.
+ *
+ * Verbs come in pairs: create/remove, attach/detach, open/close (stream), reserve/commit (record),
+ * look/release (chunk). No Python. Functions return 0 or a negative errno unless they say otherwise.
+ */
+#ifndef PYTRACE_RING_H
+#define PYTRACE_RING_H
+
+#include "ring_abi.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Named places in the race windows, where a test lets a process stop or die: built with
+ * -DRING_TEST_POINTS they call ring_test_point, else they are nothing. */
+#ifdef RING_TEST_POINTS
+extern void (*ring_test_point)(const char *name);
+#define RING_TEST_POINT(name) do { if (ring_test_point) ring_test_point(#name); } while (0)
+#else
+#define RING_TEST_POINT(name) ((void)0)
+#endif
+
+#define RING_MIN_CHUNK_SIZE (64u << 10)
+#define RING_MAX_CHUNK_SIZE (256u << 10)
+#define RING_MIN_CHUNKS 4
+
+struct ring {
+    struct ring_header *header;
+    struct chunk_header *chunks;
+    uint8_t *bodies;
+    uint32_t chunk_size;   /* copied from the header when attached, and checked */
+    uint32_t chunk_count;
+};
+
+/* ---- the whole ---------------------------------------------------------------------------- */
+
+enum ring_role {
+    RING_PRODUCER, /* maps everything to read and write */
+    RING_DUMPER,   /* headers to read and write, bodies to read; takes the dumper's lock */
+    RING_READER,   /* everything to read */
+};
+
+/* The chunk size for a buffer of this size: a 256th of it within the bounds above, a power of two.
+ * 0 where the buffer has no room for RING_MIN_CHUNKS of the smallest. */
+uint32_t ring_chunk_size(uint64_t buffer_size);
+
+/* Creates the file (O_EXCL | O_NOFOLLOW, 0600), with its room really allocated (so that a full
+ * /dev/shm is an error here, -ENOSPC, and not a SIGBUS later). Removes it again on error.
+ * settings: NAME=value with a NUL after each. */
+int ring_create(const char *path, uint64_t buffer_size, const char *settings, size_t settings_size);
+
+/* Maps an existing ring and checks its header (-EPROTO: not a ring, another version, or sizes that
+ * do not fit the file). As RING_DUMPER: -EBUSY where another dumper holds it. The lock is an open
+ * file description lock on the first byte, held by `*lock_fd` (-1 in other roles) until it is closed
+ * or the process ends. */
+int ring_attach(struct ring *ring, const char *path, enum ring_role role, int *lock_fd);
+void ring_detach(struct ring *ring);
+
+/* 1 where a dumper holds the ring's lock, 0 where none does, negative errno. */
+int ring_has_dumper(const char *path);
+
+/* ---- the clock ---------------------------------------------------------------------------- */
+
+/* Measures the length of a unit between creation and now and publishes it, unless it is known. */
+void ring_clock_calibrate(struct ring *ring);
+/* ns per unit << 32; 0 while unknown. */
+uint64_t ring_clock_scale(const struct ring *ring);
+
+/* ---- processes ---------------------------------------------------------------------------- */
+
+/* Takes a slot for this process. parent: index + 1, 0: none. Returns the index, or -ENOSPC. */
+int ring_process_register(struct ring *ring, uint32_t parent);
+/* Takes a new slot for a forked child and forgets everything inherited. */
+void ring_process_exit(struct ring *ring, uint32_t process, int32_t exit_status);
+/* Dumper: all it published is committed; nothing of it is in the ring any more. */
+void ring_process_saved(struct ring *ring, uint32_t process);
+enum process_state ring_process_state(const struct ring *ring, uint32_t process);
+/* True while the process with this index runs (same pid, same start time). */
+bool ring_process_alive(const struct ring *ring, uint32_t process);
+uint64_t ring_process_lost(const struct ring *ring, uint32_t process);
+/* 64-bit start time of a pid from /proc/PID/stat; 0: no such process. */
+uint64_t ring_start_time(uint32_t pid);
+
+/* ---- the dumper's word -------------------------------------------------------------------- */
+
+/* Dumper: writes the message, then the state. */
+void ring_dumper_say(struct ring *ring, enum dumper_state state, const char *message);
+enum dumper_state ring_dumper_state(const struct ring *ring);
+void ring_dumper_pass_ended(struct ring *ring);
+uint64_t ring_dumper_passes(const struct ring *ring);
+
+/* A number for a code or a type, unique in the recording. */
+uint32_t ring_next_number(struct ring *ring);
+
+/* ---- producers ---------------------------------------------------------------------------- */
+
+/* One producer thread. Everything here belongs to it alone. */
+struct stream {
+    uint8_t *next, *end;         /* in the current chunk's body; both NULL: no chunk */
+    struct chunk_header *chunk;
+    uint8_t *body;
+    uint32_t count;              /* records in the current chunk */
+    /* The hook keeps these two current: a new chunk's header is made from them. */
+    int32_t depth;               /* open recorded calls */
+    uint64_t time;               /* of the last record, clock units */
+    int32_t min_depth;           /* smallest depth in this chunk */
+    uint32_t process, id, sequence, kind;
+    uint64_t tid;
+    uint64_t lost;               /* dropped since the last record that was stored */
+    uint64_t freed_seen;         /* ring_header.freed when the ring was found full */
+    struct ring *ring;
+};
+
+/* Makes a stream without a chunk; one is claimed at the first reserve. */
+void stream_open(struct stream *stream, struct ring *ring, uint32_t process, uint64_t tid, enum chunk_kind kind);
+/* Seals the chunk. The stream may be used again: the next reserve claims another. */
+void stream_close(struct stream *stream);
+/* After fork, in the child: forgets the inherited chunk without touching it. */
+void stream_abandon(struct stream *stream);
+
+/* Cold part of stream_reserve: seals the chunk and claims another. */
+uint8_t *stream_next_chunk(struct stream *stream, size_t size);
+
+/* Room for a record of up to `size` bytes (at most RING_MIN_CHUNK_SIZE / 2), or NULL: no chunk is
+ * free, the record is dropped and counted. Where records were dropped and there is room again,
+ * stream->lost tells how many; the caller writes the lost record first and sets it to 0.
+ * Never waits. */
+static inline uint8_t *stream_reserve(struct stream *stream, size_t size)
+{
+    if (__builtin_expect((size_t)(stream->end - stream->next) >= size, 1))
+        return stream->next;
+    return stream_next_chunk(stream, size);
+}
+
+/* Publishes the record that ends at `end`. */
+static inline void stream_commit(struct stream *stream, uint8_t *end)
+{
+    stream->next = end;
+    stream->count++;
+    atomic_store_explicit(&stream->chunk->last_time, stream->time, memory_order_relaxed);
+    atomic_store_explicit(&stream->chunk->published,
+                          (uint64_t)stream->count << 32 | (uint32_t)(end - stream->body),
+                          memory_order_release);
+}
+
+/* Tells the chunk that the thread's depth went down to this. */
+static inline void stream_went_down(struct stream *stream)
+{
+    if (__builtin_expect(stream->depth < stream->min_depth, 0)) {
+        stream->min_depth = stream->depth;
+        if (stream->chunk)
+            atomic_store_explicit(&stream->chunk->min_depth, stream->depth, memory_order_relaxed);
+    }
+}
+
+/* ---- dumper ------------------------------------------------------------------------------- */
+
+/* A chunk that is in use, as it was when looked at. */
+struct chunk_view {
+    uint32_t index;
+    uint32_t state;        /* CHUNK_CLAIMED or CHUNK_SEALED */
+    uint32_t process;
+    uint32_t kind;
+    uint32_t stream, sequence;
+    int32_t base_depth, min_depth;
+    uint64_t base_time, last_time, lost_before, tid;
+    uint32_t pid;
+    uint32_t used, count;  /* bytes and records published; 0, 0: nothing yet, the rest is not valid */
+    const uint8_t *body;
+};
+
+/* Looks at one chunk: 1 and a view; 0: it is free; -EPROTO: its words make no sense (scribbled
+ * over). Sealed: the view is final. */
+int ring_look(const struct ring *ring, uint32_t index, struct chunk_view *view);
+
+/* Looks at all of them: fills up to chunk_count views, returns how many. *bad counts -EPROTO. */
+uint32_t ring_look_all(const struct ring *ring, struct chunk_view *views, uint32_t *bad);
+
+/* Gives the chunk back. Only after COMMIT, and only when sealed or when its owner has ended. */
+void ring_release(struct ring *ring, uint32_t index);
+
+#endif

@@ -1,0 +1,123 @@
+/* The layout of the shared-memory ring: the contract between the traced processes (producers)
+ * and the dumper. Only ring.[ch] touches what is declared here; docs/ring.md tells the life of a
+ * chunk and the order of every atomic.
+ *
+ *   offset 0                                                          (one file, mode 0600)
+ *   +--------------------------------------------------------------------------+
+ *   | struct ring_header: constants, clock, settings, processes, dumper's state |  dumper: read, write
+ *   +--------------------------------------------------------------------------+
+ *   | struct chunk_header [chunk_count]                                         |  dumper: read, write
+ *   +--------------------------------------------------------------------------+  bodies_offset (a page)
+ *   | body 0 | body 1 | ...   chunk_size bytes each                             |  dumper: read only
+ *   +--------------------------------------------------------------------------+
+ *
+ * Everything is an offset or an index, never a pointer; every word that two processes use at the
+ * same time is a declared atomic. Integers are in the machine's own order.
+ */
+#ifndef PYTRACE_RING_ABI_H
+#define PYTRACE_RING_ABI_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define RING_MAGIC "pytrace\1"
+#define RING_VERSION 1
+#define RING_PROCESSES 1024
+#define RING_SETTINGS_SIZE 32768
+#define RING_MESSAGE_SIZE 4096
+
+/* chunk_header.state is STATE | owner << 8, owner being an index in ring_header.processes.
+ *
+ *   FREE --claim (producer, CAS)--> CLAIMED --seal (producer)--> SEALED --free (dumper)--> FREE
+ *                                      \----- owner has ended: free (dumper), after COMMIT ----/
+ */
+enum chunk_state { CHUNK_FREE = 0, CHUNK_CLAIMED = 1, CHUNK_SEALED = 2 };
+
+enum chunk_kind { CHUNK_EVENTS = 0, CHUNK_DEFINITIONS = 1 };
+
+struct chunk_header {
+    /* First cache line: words that are written while the chunk is in use. */
+    _Atomic uint64_t state;      /* producer and dumper; see above */
+    _Atomic uint64_t published;  /* owner: bytes used | records << 32; the dumper zeroes it before FREE */
+    _Atomic uint64_t last_time;  /* owner: time of the last record */
+    _Atomic int32_t min_depth;   /* owner: the smallest depth any record left the thread at */
+    uint32_t unused_[9];
+    /* Second: written by the owner between claim and the first publish, constant afterwards. */
+    uint32_t kind;               /* enum chunk_kind */
+    uint32_t stream;             /* unique in the recording */
+    uint32_t sequence;           /* of the chunk in its stream, from 0 */
+    int32_t base_depth;          /* open calls before the first record */
+    uint64_t base_time;          /* clock units; what the first record's time counts from */
+    uint64_t lost_before;        /* records dropped by this stream since its chunk before */
+    uint64_t tid;                /* the operating system's */
+    uint32_t pid;
+    uint32_t unused2_[5];
+};
+_Static_assert(sizeof(struct chunk_header) == 128, "two cache lines");
+
+enum process_state {
+    PROCESS_NONE = 0,     /* this slot is free */
+    PROCESS_STARTING = 1, /* slot taken, fields not yet written */
+    PROCESS_RUNNING = 2,
+    PROCESS_EXITED = 3,   /* it said so itself: exit_status holds */
+    PROCESS_SAVED = 4,    /* the dumper has committed everything that it published */
+};
+
+struct ring_process {
+    _Atomic uint32_t state; /* enum process_state */
+    uint32_t pid;
+    uint64_t start_time;    /* field 22 of /proc/PID/stat: tells a pid used again */
+    uint32_t parent;        /* index + 1 of the process that started it, 0: none */
+    _Atomic int32_t exit_status;
+    _Atomic uint64_t lost;  /* records dropped, over all its streams */
+    uint8_t unused_[32];
+};
+_Static_assert(sizeof(struct ring_process) == 64, "one cache line");
+
+enum dumper_state {
+    DUMPER_STARTING = 0,
+    DUMPER_READY = 1,    /* the database is open */
+    DUMPER_REFUSED = 2,  /* it cannot record: message says why; the program must not start */
+    DUMPER_FINISHED = 3, /* all is saved, the database closed; message holds the summary */
+};
+
+/* A clock unit is a tick >> shift, 4 to 8 ns; or a nanosecond where there is no usable counter. */
+enum clock_kind { CLOCK_TICKS = 1, CLOCK_NANOSECONDS = 2 };
+
+struct ring_header {
+    /* Written by ring_create, constant afterwards. */
+    char magic[8];
+    uint32_t version;
+    uint32_t chunk_size;
+    uint32_t chunk_count;
+    uint32_t clock_kind;        /* enum clock_kind */
+    uint32_t clock_shift;
+    uint32_t settings_size;     /* bytes used in settings */
+    uint64_t size;              /* of the file */
+    uint64_t bodies_offset;
+    int64_t epoch_ns;           /* wall-clock time of epoch_units, ns since 1970 */
+    uint64_t epoch_units;
+    /* ns per unit << 32; 0 until the first process that attaches has measured it, then constant */
+    _Atomic uint64_t scale;
+    uint8_t pad0_[56];
+
+    /* Written by producers. */
+    _Atomic uint32_t next_stream;
+    _Atomic uint32_t next_number; /* of codes and types; 0 is none */
+    _Atomic uint32_t next_claim;  /* where the search for a free chunk starts: a hint only */
+    uint8_t pad1_[52];
+
+    /* Written by the dumper. */
+    _Atomic uint32_t dumper_state;
+    _Atomic uint32_t dumper_pid;
+    _Atomic uint64_t freed;       /* chunks freed so far: a full ring is searched again when it moves */
+    _Atomic uint64_t passes;      /* passes ended: shows that it is alive */
+    uint8_t pad2_[40];
+    char message[RING_MESSAGE_SIZE]; /* UTF-8, NUL-terminated; written before dumper_state says so */
+
+    struct ring_process processes[RING_PROCESSES];
+    /* NAME=value pairs, NUL after each: what launcher, hook and dumper agree on (pytracer/config.py) */
+    char settings[RING_SETTINGS_SIZE];
+};
+
+#endif

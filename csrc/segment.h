@@ -1,0 +1,46 @@
+/* Walking the records of a chunk's body, wherever it lies now (the ring, a decompressed segment):
+ * from each record's difference to its absolute time, its depth and its duration.
+ *
+ * No Python, no allocation, no atomics.
+ */
+#ifndef PYTRACE_SEGMENT_H
+#define PYTRACE_SEGMENT_H
+
+#include "event.h"
+
+/* How clock units become wall-clock time; one per recording (run.clock_* in the database). */
+struct segment_clock {
+    int64_t epoch_ns;
+    uint64_t epoch_units;
+    uint64_t scale; /* ns per unit << 32 */
+};
+
+int64_t segment_clock_ns(const struct segment_clock *clock, uint64_t units);
+int64_t segment_duration_ns(const struct segment_clock *clock, uint64_t units);
+
+struct segment_walk {
+    const uint8_t *next, *end;
+    uint64_t time;     /* units, of the last record */
+    int32_t open;      /* recorded calls open behind the last record */
+    uint32_t index;    /* of the next record */
+};
+
+/* A record in its place. */
+struct segment_event {
+    struct event event;
+    uint32_t index;    /* in the segment */
+    uint64_t time;     /* clock units */
+    int32_t depth;     /* recorded calls open above this event's function: 0 for the outermost.
+                        * A call and its return, and all that happens in the function itself (raise,
+                        * log, yield), have the same. */
+    bool has_duration;
+    uint64_t duration; /* clock units */
+};
+
+void segment_open(struct segment_walk *walk, const uint8_t *data, size_t size, uint64_t base_time,
+                  int32_t base_depth);
+
+/* 1: the next record is in *event; 0: the end; negative: a decode_error, and the walk is over. */
+int segment_next(struct segment_walk *walk, struct segment_event *event);
+
+#endif

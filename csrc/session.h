@@ -1,0 +1,42 @@
+/* This process's part in a recording: joining the ring, keeping a dumper alive, leaving.
+ * Called by module.c; knows the ring, processes and signals, but no Python and no records.
+ */
+#ifndef PYTRACE_SESSION_H
+#define PYTRACE_SESSION_H
+
+#include "ring.h"
+
+/* Starts `executable -I -m pytracer.dumper ring_path`, detached: in a session of its own, with
+ * /dev/null as its standard streams and no other descriptor of ours, not a child of this process,
+ * and never to be seen by its wait(), signal handlers or job control. Allocates nothing; may be
+ * called from any thread. 0 or a negative errno. */
+int session_spawn_dumper(const char *executable, const char *ring_path);
+
+/* Attaches to the ring as a producer, registers this process in it, and makes sure that at the end
+ * of the process (exit, not _exit or a signal) session_leave is called; after fork the child is
+ * registered anew. `executable` is the Python for session_check_dumper. `quiet`: no summary. */
+int session_join(const char *ring_path, const char *executable, bool quiet);
+
+struct ring *session_ring(void);   /* NULL: this process records nothing */
+uint32_t session_process(void);    /* its index in the ring */
+
+/* Waits until the dumper is ready, for at most `seconds`; starts it again once where it died.
+ * Returns its state; where it refused or did not come up, *message says why (for a person). */
+enum dumper_state session_wait_ready(double seconds, char *message, size_t size);
+
+/* Called when a stream takes a new chunk, and at the end: where no dumper holds the ring, starts one. */
+void session_check_dumper(void);
+
+/* At the end of the process: says the exit status to the ring, waits (bounded: as long as the dumper
+ * makes progress, at most 30 s, without progress 5 s) until everything is saved, and prints the
+ * dumper's summary to standard error unless quiet. Only the process that started the recording
+ * waits and prints. Idempotent. */
+void session_leave(int exit_status);
+
+/* Called in the child after fork, behind the ring's own bookkeeping; set by the hook so that it can
+ * let go of inherited streams. */
+extern void (*session_after_fork)(void);
+/* Called at the start of session_leave; set by the hook to stop recording and seal its streams. */
+extern void (*session_before_leave)(void);
+
+#endif

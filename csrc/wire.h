@@ -1,0 +1,115 @@
+/* The protobuf wire format: varints, tags, fixed-width words, length-delimited fields.
+ * Writers come with their readers. No Python, no allocation.
+ *
+ * Writers take a position and return the one behind what they wrote; the caller has made sure that
+ * there is room. Readers never look at or beyond `end`.
+ */
+#ifndef PYTRACE_WIRE_H
+#define PYTRACE_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+
+#define WIRE_TAG(field, type) (((field) << 3) | (type))
+#define WIRE_VARINT_MAX 10 /* bytes of the longest varint */
+
+static inline uint64_t wire_zigzag(int64_t n) { return ((uint64_t)n << 1) ^ (uint64_t)(n >> 63); }
+static inline int64_t wire_unzigzag(uint64_t n) { return (int64_t)(n >> 1) ^ -(int64_t)(n & 1); }
+
+static inline uint8_t *wire_put_varint(uint8_t *p, uint64_t n)
+{
+    while (n >= 0x80) {
+        *p++ = (uint8_t)(n | 0x80);
+        n >>= 7;
+    }
+    *p++ = (uint8_t)n;
+    return p;
+}
+
+/* Returns the position behind the varint, or NULL where it is cut off or longer than 64 bits. */
+static inline const uint8_t *wire_get_varint(const uint8_t *p, const uint8_t *end, uint64_t *n)
+{
+    uint64_t result = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+        if (p >= end)
+            return NULL;
+        uint8_t byte = *p++;
+        if (shift == 63 && byte > 1)
+            return NULL;
+        result |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *n = result;
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static inline size_t wire_varint_size(uint64_t n)
+{
+    size_t size = 1;
+    while (n >= 0x80) {
+        n >>= 7;
+        size++;
+    }
+    return size;
+}
+
+static inline uint8_t *wire_put_fixed64(uint8_t *p, uint64_t n)
+{
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    n = __builtin_bswap64(n);
+#endif
+    memcpy(p, &n, 8);
+    return p + 8;
+}
+
+static inline const uint8_t *wire_get_fixed64(const uint8_t *p, const uint8_t *end, uint64_t *n)
+{
+    if (end - p < 8)
+        return NULL;
+    memcpy(n, p, 8);
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    *n = __builtin_bswap64(*n);
+#endif
+    return p + 8;
+}
+
+/* A length-delimited field whose bytes are there. */
+static inline uint8_t *wire_put_bytes(uint8_t *p, int field, const void *data, size_t size)
+{
+    p = wire_put_varint(p, WIRE_TAG((uint64_t)field, WIRE_BYTES));
+    p = wire_put_varint(p, size);
+    if (size)
+        memcpy(p, data, size);
+    return p + size;
+}
+
+/* A length-delimited field whose bytes follow: `wire_open` leaves one byte for the length and
+ * returns where they start; `wire_close` writes the length, moving them where it needs more. */
+static inline uint8_t *wire_open(uint8_t *p, int field)
+{
+    p = wire_put_varint(p, WIRE_TAG((uint64_t)field, WIRE_BYTES));
+    return p + 1;
+}
+
+#define WIRE_CLOSE_MAX 4 /* how far wire_close may move what it closes */
+
+static inline uint8_t *wire_close(uint8_t *body, uint8_t *end)
+{
+    size_t size = (size_t)(end - body);
+    if (__builtin_expect(size < 0x80, 1)) {
+        body[-1] = (uint8_t)size;
+        return end;
+    }
+    size_t shift = wire_varint_size(size) - 1;
+    memmove(body + shift, body, size);
+    wire_put_varint(body - 1, size);
+    return end + shift;
+}
+
+#endif
