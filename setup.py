@@ -5,7 +5,9 @@
 """
 
 import os
+import platform
 import sys
+import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -13,58 +15,64 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
 PTH = "pytrace.pth"
+FLAGS = ["-std=gnu11", "-O2", "-fvisibility=hidden", "-Wall", "-Wextra"]
+
+if sys.platform != "linux" or platform.python_implementation() != "CPython":
+    sys.exit("pytrace records CPython programs on Linux, and nothing else")
+if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    sys.exit("pytrace does not support free-threaded builds of Python; use one with the GIL")
 
 
 class BuildPython(build_py):
     """Adds what is made from sources: the protobuf module, and the line that starts recording.
 
-    The `.pth` file stands at the top of site-packages. It does nothing unless the environment
-    says that this process is to be recorded.
+    The `.pth` file stands at the top of site-packages, where Python reads it at start-up. It does
+    nothing unless the environment says that this process is to be recorded.
     """
 
     def run(self) -> None:
         super().run()
-        package = ROOT / "pytracer" if self.editable_mode else Path(self.build_lib) / "pytracer"
-        self._protobuf(package)
         if self.editable_mode:
-            # the wheel that pip installs is made from this folder
+            # modules are imported from the tree; the rest of the wheel is made from this folder
+            package = ROOT / "pytracer"
             top = Path(self.get_finalized_command("install").install_lib)
         else:
+            package = Path(self.build_lib) / "pytracer"
             top = Path(self.build_lib)
+        self._protobuf(package)
         top.mkdir(parents=True, exist_ok=True)
         self.copy_file(str(ROOT / "pytracer" / PTH), str(top / PTH), preserve_mode=False)
 
     def _protobuf(self, package: Path) -> None:
         from grpc_tools import protoc
 
+        proto = ROOT / "proto"
         package.mkdir(parents=True, exist_ok=True)
-        status = protoc.main(
-            ["protoc", f"-I{ROOT / 'proto'}", f"--python_out={package}", str(ROOT / "proto" / "trace.proto")]
-        )
+        status = protoc.main(["protoc", f"-I{proto}", f"--python_out={package}", str(proto / "trace.proto")])
         if status:
             sys.exit(f"protoc failed with status {status}")
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
-        made = [] if self.editable_mode else [os.path.join(self.build_lib, PTH)]
-        return super().get_outputs(include_bytecode) + made
+        made = ["pytracer/trace_pb2.py", PTH]
+        return [
+            *super().get_outputs(include_bytecode),
+            *([] if self.editable_mode else [os.path.join(self.build_lib, name) for name in made]),
+        ]
 
-
-STRICT = ["-std=gnu11", "-O2", "-fvisibility=hidden", "-Wall", "-Wextra"]
-if os.environ.get("PYTRACE_WERROR"):
-    STRICT.append("-Werror")
 
 setup(
     cmdclass={"build_py": BuildPython},
-    package_dir={"pytracer": "pytracer", "pytracer.dumper": "dumper", "pytracer.reader": "reader"},
     packages=["pytracer", "pytracer.dumper", "pytracer.reader"],
-    package_data={"pytracer.dumper": ["schema.sql"], "pytracer": ["py.typed"]},
+    package_dir={"pytracer": "pytracer", "pytracer.dumper": "dumper", "pytracer.reader": "reader"},
+    package_data={"pytracer": ["py.typed"], "pytracer.dumper": ["schema.sql"]},
+    include_package_data=False,
     py_modules=["pytrace"],
     ext_modules=[
         Extension(
             "pytracer._hook",
             sources=[f"csrc/{name}.c" for name in ("module", "hook", "codes", "values", "ring", "session")],
-            depends=[str(path) for path in Path("csrc").glob("*.h")],
-            extra_compile_args=STRICT,
+            depends=sorted(f"csrc/{header.name}" for header in (ROOT / "csrc").glob("*.h")),
+            extra_compile_args=FLAGS,
         )
     ],
     cffi_modules=["csrc/core_build.py:ffi"],
