@@ -1,7 +1,7 @@
 /* The shared-memory ring: producers append records to chunks of their own, the dumper takes them.
  * ring_abi.h has the layout, docs/ring.md the protocol. Nothing else touches an atomic.
  *
- * Verbs come in pairs: create/remove, attach/detach, open/close (stream), reserve/commit (record),
+ * Verbs come in pairs: attach/detach, open/close (stream), reserve/commit (record),
  * look/release (chunk). No Python. Functions return 0 or a negative errno unless they say otherwise.
  */
 #ifndef PYTRACE_RING_H
@@ -24,6 +24,7 @@ extern void (*ring_test_point)(const char *name);
 #define RING_MIN_CHUNK_SIZE (64u << 10)
 #define RING_MAX_CHUNK_SIZE (256u << 10)
 #define RING_MIN_CHUNKS 4
+#define RING_MAX_CHUNKS (1u << 20)
 
 struct ring {
     struct ring_header *header;
@@ -69,17 +70,21 @@ uint64_t ring_clock_scale(const struct ring *ring);
 
 /* ---- processes ---------------------------------------------------------------------------- */
 
-/* Takes a slot for this process. parent: index + 1, 0: none. Returns the index, or -ENOSPC. */
+/* Takes a slot for this process, a forked child one of its own. parent: index + 1, 0: none. Returns
+ * the index; -ENOSPC: all are taken; -EXDEV: this process's pid means nothing where the ring was made
+ * (another pid namespace); -ESRCH: it cannot be found in /proc. A process that registers again (it
+ * has replaced itself by exec) has thereby ended as what it was before. */
 int ring_process_register(struct ring *ring, uint32_t parent);
-/* Takes a new slot for a forked child and forgets everything inherited. */
+/* Says how the process ends; does nothing in a forked child of it. */
 void ring_process_exit(struct ring *ring, uint32_t process, int32_t exit_status);
 /* Dumper: all it published is committed; nothing of it is in the ring any more. */
 void ring_process_saved(struct ring *ring, uint32_t process);
 enum process_state ring_process_state(const struct ring *ring, uint32_t process);
-/* True while the process with this index runs (same pid, same start time). */
+/* True while the process with this index runs (same pid, same start time, no zombie) and has not
+ * registered anew. False: nothing will write to its chunks any more. */
 bool ring_process_alive(const struct ring *ring, uint32_t process);
 uint64_t ring_process_lost(const struct ring *ring, uint32_t process);
-/* 64-bit start time of a pid from /proc/PID/stat; 0: no such process. */
+/* From /proc/PID/stat, clock ticks since boot; 0: no such process, or a zombie. */
 uint64_t ring_start_time(uint32_t pid);
 
 /* ---- the dumper's word -------------------------------------------------------------------- */
@@ -108,24 +113,26 @@ struct stream {
     uint32_t process, id, sequence, kind;
     uint64_t tid;
     uint64_t lost;               /* dropped since the last record that was stored */
-    uint64_t freed_seen;         /* ring_header.freed when the ring was found full */
+    uint64_t freed_seen;         /* ring_header.freed + 1 when the ring was found full; 0: it was not */
     struct ring *ring;
 };
 
 /* Makes a stream without a chunk; one is claimed at the first reserve. */
-void stream_open(struct stream *stream, struct ring *ring, uint32_t process, uint64_t tid, enum chunk_kind kind);
+void stream_open(struct stream *stream, struct ring *ring, uint32_t process, uint64_t tid,
+                 enum chunk_kind kind);
 /* Seals the chunk. The stream may be used again: the next reserve claims another. */
 void stream_close(struct stream *stream);
-/* After fork, in the child: forgets the inherited chunk without touching it. */
+/* After fork, in the child: forgets the inherited chunk without touching it. Everything is dropped
+ * until stream_open makes a stream of the child's own. */
 void stream_abandon(struct stream *stream);
 
 /* Cold part of stream_reserve: seals the chunk and claims another. */
 uint8_t *stream_next_chunk(struct stream *stream, size_t size);
 
 /* Room for a record of up to `size` bytes (at most RING_MIN_CHUNK_SIZE / 2), or NULL: no chunk is
- * free, the record is dropped and counted. Where records were dropped and there is room again,
- * stream->lost tells how many; the caller writes the lost record first and sets it to 0.
- * Never waits. */
+ * free (or the size is larger than half a chunk), the record is dropped and counted. Where records
+ * were dropped and there is room again, stream->lost tells how many; the caller writes the lost
+ * record first and sets it to 0. Never waits. */
 static inline uint8_t *stream_reserve(struct stream *stream, size_t size)
 {
     if (__builtin_expect((size_t)(stream->end - stream->next) >= size, 1))
@@ -136,15 +143,18 @@ static inline uint8_t *stream_reserve(struct stream *stream, size_t size)
 /* Publishes the record that ends at `end`. */
 static inline void stream_commit(struct stream *stream, uint8_t *end)
 {
+    RING_TEST_POINT(before_publish);
     stream->next = end;
     stream->count++;
     atomic_store_explicit(&stream->chunk->last_time, stream->time, memory_order_relaxed);
     atomic_store_explicit(&stream->chunk->published,
                           (uint64_t)stream->count << 32 | (uint32_t)(end - stream->body),
                           memory_order_release);
+    RING_TEST_POINT(after_publish);
 }
 
-/* Tells the chunk that the thread's depth went down to this. */
+/* Tells the chunk that the thread's depth went down to this; before the commit of the record that
+ * takes it there. */
 static inline void stream_went_down(struct stream *stream)
 {
     if (__builtin_expect(stream->depth < stream->min_depth, 0)) {
@@ -171,13 +181,16 @@ struct chunk_view {
 };
 
 /* Looks at one chunk: 1 and a view; 0: it is free; -EPROTO: its words make no sense (scribbled
- * over). Sealed: the view is final. */
+ * over), of the view only index, state and process are to be used. Sealed: the view is final.
+ * min_depth and last_time may already be those of a record behind the ones published. */
 int ring_look(const struct ring *ring, uint32_t index, struct chunk_view *view);
 
 /* Looks at all of them: fills up to chunk_count views, returns how many. *bad counts -EPROTO. */
 uint32_t ring_look_all(const struct ring *ring, struct chunk_view *views, uint32_t *bad);
 
-/* Gives the chunk back. Only after COMMIT, and only when sealed or when its owner has ended. */
+/* Gives the chunk back. Only after COMMIT of all that the view showed, and only when the view was
+ * sealed, or when the owner had ended *before* the look: an owner found dead after it may have
+ * published more in between. */
 void ring_release(struct ring *ring, uint32_t index);
 
 #endif

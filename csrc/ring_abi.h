@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RING_MAGIC "pytrace\1"
+#define RING_MAGIC 0x0165636172747970u /* "pytrace\1" */
 #define RING_VERSION 1
 #define RING_PROCESSES 1024
 #define RING_SETTINGS_SIZE 32768
@@ -64,7 +64,8 @@ enum process_state {
 };
 
 struct ring_process {
-    _Atomic uint32_t state; /* enum process_state */
+    /* enum process_state | pid << 8: a process that dies while it starts can still be told */
+    _Atomic uint32_t state;
     uint32_t pid;
     uint64_t start_time;    /* field 22 of /proc/PID/stat: tells a pid used again */
     uint32_t parent;        /* index + 1 of the process that started it, 0: none */
@@ -85,8 +86,8 @@ enum dumper_state {
 enum clock_kind { CLOCK_TICKS = 1, CLOCK_NANOSECONDS = 2 };
 
 struct ring_header {
-    /* Written by ring_create, constant afterwards. */
-    char magic[8];
+    /* Written by ring_create, constant afterwards; magic last, so that a half-made ring is none. */
+    _Atomic uint64_t magic;
     uint32_t version;
     uint32_t chunk_size;
     uint32_t chunk_count;
@@ -99,7 +100,10 @@ struct ring_header {
     uint64_t epoch_units;
     /* ns per unit << 32; 0 until the first process that attaches has measured it, then constant */
     _Atomic uint64_t scale;
-    uint8_t pad0_[56];
+    uint64_t base_ns;           /* CLOCK_MONOTONIC at base_units: where the measurement of scale starts */
+    uint64_t base_units;
+    uint64_t pid_namespace;     /* inode: pids of another one mean nothing to the dumper */
+    uint8_t pad0_[32];
 
     /* Written by producers. */
     _Atomic uint32_t next_stream;

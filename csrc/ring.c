@@ -1,0 +1,627 @@
+/* The shared-memory ring: see ring.h for what each function promises, docs/ring.md for why the
+ * atomics have the order they have. Producers and dumper come one after the other below.
+ */
+#define _GNU_SOURCE 1 /* open file description locks */
+#include "ring.h"
+#include "clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2, "atomics work between processes");
+
+#ifdef RING_TEST_POINTS
+void (*ring_test_point)(const char *name);
+#endif
+
+#define load(word, order) atomic_load_explicit(&(word), memory_order_##order)
+#define store(word, value, order) atomic_store_explicit(&(word), value, memory_order_##order)
+#define add(word, value, order) atomic_fetch_add_explicit(&(word), value, memory_order_##order)
+#define exchange_if(word, expected, value, order) /* relaxed where it fails */ \
+    atomic_compare_exchange_strong_explicit(&(word), &(expected), value, memory_order_##order, \
+                                            memory_order_relaxed)
+
+/* ---- the whole ---------------------------------------------------------------------------- */
+
+static uint64_t bodies_offset(uint32_t chunk_count)
+{
+    uint64_t end = sizeof(struct ring_header) + (uint64_t)chunk_count * sizeof(struct chunk_header);
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE); /* bodies are mapped on their own */
+    return (end + page - 1) / page * page;
+}
+
+uint32_t ring_chunk_size(uint64_t buffer_size)
+{
+    if (buffer_size < (uint64_t)RING_MIN_CHUNKS * RING_MIN_CHUNK_SIZE)
+        return 0;
+    uint32_t size = RING_MIN_CHUNK_SIZE;
+    while (size < RING_MAX_CHUNK_SIZE && size * 2 <= buffer_size / 256)
+        size *= 2;
+    return size;
+}
+
+static uint64_t pid_namespace(void)
+{
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) ? 0 : (uint64_t)status.st_ino;
+}
+
+/* Reads the clock between two readings of the counter, and keeps the closest pair of a few. */
+static void read_clock(const struct ring_header *header, clockid_t id, uint64_t *ns, uint64_t *units)
+{
+    uint64_t closest = UINT64_MAX;
+    for (int i = 0; i < 16; i++) {
+        uint64_t before = clock_units(header->clock_kind, 0);
+        uint64_t now = clock_ns(id);
+        uint64_t after = clock_units(header->clock_kind, 0);
+        if (after - before < closest) {
+            closest = after - before;
+            *ns = now;
+            *units = (before + closest / 2) >> header->clock_shift;
+        }
+    }
+}
+
+static void sleep_ns(uint64_t ns)
+{
+    struct timespec left = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+    while (nanosleep(&left, &left) && errno == EINTR)
+        ;
+}
+
+static void clock_init(struct ring_header *header)
+{
+    header->clock_kind = clock_detect();
+    if (header->clock_kind == CLOCK_TICKS) {
+        uint64_t ns, ns_later, ticks, ticks_later;
+        read_clock(header, CLOCK_MONOTONIC, &ns, &ticks);
+        sleep_ns(1000000);
+        read_clock(header, CLOCK_MONOTONIC, &ns_later, &ticks_later);
+        while (header->clock_shift < 8 && (ns_later - ns) << header->clock_shift < 4 * (ticks_later - ticks))
+            header->clock_shift++;
+    } else {
+        store(header->scale, UINT64_C(1) << 32, relaxed);
+    }
+    uint64_t epoch_ns;
+    read_clock(header, CLOCK_REALTIME, &epoch_ns, &header->epoch_units);
+    header->epoch_ns = (int64_t)epoch_ns;
+    read_clock(header, CLOCK_MONOTONIC, &header->base_ns, &header->base_units);
+}
+
+static int create_file(int fd, uint64_t buffer_size, const char *settings, size_t settings_size)
+{
+    uint32_t chunk_size = ring_chunk_size(buffer_size);
+    uint32_t chunk_count = (uint32_t)(buffer_size / chunk_size);
+    uint64_t size = bodies_offset(chunk_count) + (uint64_t)chunk_count * chunk_size;
+    int error;
+
+    if (fchmod(fd, 0600)) /* whatever the umask */
+        return -errno;
+    do
+        error = posix_fallocate(fd, 0, (off_t)size);
+    while (error == EINTR);
+    if (error)
+        return -error;
+    struct ring_header *header = mmap(NULL, sizeof *header, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (header == MAP_FAILED)
+        return -errno;
+    header->version = RING_VERSION;
+    header->chunk_size = chunk_size;
+    header->chunk_count = chunk_count;
+    header->settings_size = (uint32_t)settings_size;
+    header->size = size;
+    header->bodies_offset = bodies_offset(chunk_count);
+    header->pid_namespace = pid_namespace();
+    clock_init(header);
+    store(header->next_stream, 1, relaxed);
+    store(header->next_number, 1, relaxed);
+    if (settings_size)
+        memcpy(header->settings, settings, settings_size);
+    store(header->magic, RING_MAGIC, release);
+    munmap(header, sizeof *header);
+    return 0;
+}
+
+int ring_create(const char *path, uint64_t buffer_size, const char *settings, size_t settings_size)
+{
+    if (!ring_chunk_size(buffer_size) || buffer_size / ring_chunk_size(buffer_size) > RING_MAX_CHUNKS)
+        return -EINVAL;
+    if (settings_size > RING_SETTINGS_SIZE)
+        return -E2BIG;
+    if (settings_size && settings[settings_size - 1])
+        return -EINVAL;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int error = create_file(fd, buffer_size, settings, settings_size);
+    close(fd);
+    if (error)
+        unlink(path);
+    return error;
+}
+
+/* A descriptor of the file at path, if it is a regular one of this user's. */
+static int open_ring(const char *path, int flags, uint64_t *size)
+{
+    struct stat status;
+    int error = 0;
+    int fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); /* no waiting at a FIFO */
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &status))
+        error = -errno;
+    else if (!S_ISREG(status.st_mode))
+        error = -EPROTO;
+    else if (status.st_uid != geteuid())
+        error = -EPERM;
+    if (error) {
+        close(fd);
+        return error;
+    }
+    *size = (uint64_t)status.st_size;
+    return fd;
+}
+
+/* Reads the two numbers that tell where everything is, once all that depends on them is checked. */
+static int check_header(int fd, uint64_t size, uint32_t *chunk_size, uint32_t *chunk_count)
+{
+    if (size < sizeof(struct ring_header))
+        return -EPROTO;
+    struct ring_header *header = mmap(NULL, sizeof *header, PROT_READ, MAP_SHARED, fd, 0);
+    if (header == MAP_FAILED)
+        return -errno;
+    bool good = load(header->magic, acquire) == RING_MAGIC && header->version == RING_VERSION;
+    *chunk_size = header->chunk_size;
+    *chunk_count = header->chunk_count;
+    good = good && *chunk_size >= RING_MIN_CHUNK_SIZE && *chunk_size <= RING_MAX_CHUNK_SIZE
+           && !(*chunk_size & (*chunk_size - 1))
+           && *chunk_count >= RING_MIN_CHUNKS && *chunk_count <= RING_MAX_CHUNKS
+           && header->bodies_offset == bodies_offset(*chunk_count)
+           && header->size == size && size == bodies_offset(*chunk_count) + (uint64_t)*chunk_count * *chunk_size
+           && (header->clock_kind == CLOCK_TICKS || header->clock_kind == CLOCK_NANOSECONDS)
+           && header->clock_shift < 64
+           && header->settings_size <= RING_SETTINGS_SIZE
+           && (!header->settings_size || !header->settings[header->settings_size - 1]);
+    munmap(header, sizeof *header);
+    return good ? 0 : -EPROTO;
+}
+
+static struct flock first_byte(short type)
+{
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+}
+
+/* Headers and bodies are two mappings, so that a role can have the bodies read-only. */
+static int map_ring(struct ring *ring, int fd, enum ring_role role)
+{
+    uint64_t offset = bodies_offset(ring->chunk_count);
+    int headers = role == RING_READER ? PROT_READ : PROT_READ | PROT_WRITE;
+    int bodies = role == RING_PRODUCER ? PROT_READ | PROT_WRITE : PROT_READ;
+
+    ring->header = mmap(NULL, offset, headers, MAP_SHARED, fd, 0);
+    if (ring->header == MAP_FAILED)
+        return -errno;
+    size_t size = (size_t)ring->chunk_count * ring->chunk_size;
+    ring->bodies = mmap(NULL, size, bodies, MAP_SHARED, fd, (off_t)offset);
+    if (ring->bodies == MAP_FAILED) {
+        int error = -errno;
+        munmap(ring->header, offset);
+        return error;
+    }
+    ring->chunks = (struct chunk_header *)(ring->header + 1);
+    return 0;
+}
+
+int ring_attach(struct ring *ring, const char *path, enum ring_role role, int *lock_fd)
+{
+    uint64_t size;
+    int error;
+    int fd = open_ring(path, role == RING_READER ? O_RDONLY : O_RDWR, &size);
+
+    memset(ring, 0, sizeof *ring);
+    *lock_fd = -1;
+    if (fd < 0)
+        return fd;
+    error = check_header(fd, size, &ring->chunk_size, &ring->chunk_count);
+    if (!error && role == RING_DUMPER) {
+        struct flock lock = first_byte(F_WRLCK);
+        if (fcntl(fd, F_OFD_SETLK, &lock))
+            error = errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
+    }
+    if (!error)
+        error = map_ring(ring, fd, role);
+    if (error || role != RING_DUMPER)
+        close(fd);
+    if (error) {
+        memset(ring, 0, sizeof *ring);
+        return error;
+    }
+    if (role == RING_DUMPER) {
+        *lock_fd = fd;
+        store(ring->header->dumper_pid, (uint32_t)getpid(), relaxed);
+        /* A dumper that died may have freed a chunk and not said so. */
+        add(ring->header->freed, 1, release);
+    }
+    return 0;
+}
+
+void ring_detach(struct ring *ring)
+{
+    if (!ring->header)
+        return;
+    munmap(ring->header, bodies_offset(ring->chunk_count));
+    munmap(ring->bodies, (size_t)ring->chunk_count * ring->chunk_size);
+    memset(ring, 0, sizeof *ring);
+}
+
+int ring_has_dumper(const char *path)
+{
+    uint64_t size;
+    int fd = open_ring(path, O_RDONLY, &size);
+    if (fd < 0)
+        return fd;
+    struct flock lock = first_byte(F_RDLCK);
+    int result = fcntl(fd, F_OFD_GETLK, &lock) ? -errno : lock.l_type != F_UNLCK;
+    close(fd);
+    return result;
+}
+
+/* ---- the clock ---------------------------------------------------------------------------- */
+
+#define CLOCK_BASE_NS 10000000 /* two readings, each good to some 20 ns, this far apart: 4 in a million */
+
+void ring_clock_calibrate(struct ring *ring)
+{
+    struct ring_header *header = ring->header;
+    uint64_t ns, units, unknown = 0;
+
+    if (ring_clock_scale(ring))
+        return;
+    uint64_t passed = clock_ns(CLOCK_MONOTONIC) - header->base_ns;
+    if (passed < CLOCK_BASE_NS)
+        sleep_ns(CLOCK_BASE_NS - passed);
+    read_clock(header, CLOCK_MONOTONIC, &ns, &units);
+    ns -= header->base_ns;
+    units -= header->base_units;
+    uint64_t scale = units ? (uint64_t)(((unsigned __int128)ns << 32) / units) : 0;
+    exchange_if(header->scale, unknown, scale ? scale : 1, relaxed);
+}
+
+uint64_t ring_clock_scale(const struct ring *ring)
+{
+    return load(ring->header->scale, relaxed);
+}
+
+/* ---- processes ---------------------------------------------------------------------------- */
+
+uint64_t ring_start_time(uint32_t pid)
+{
+    char path[32], text[1024];
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t size = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (size <= 0)
+        return 0;
+    text[size] = '\0';
+    /* Field 2 is the command in parentheses, and may contain both. */
+    char *field = strrchr(text, ')');
+    if (!field || field[1] != ' ')
+        return 0;
+    char state = field[2];
+    unsigned long long threads = 0, start = 0;
+    field++;
+    for (int number = 3; field && number <= 22; number++) {
+        if (number == 20)
+            threads = strtoull(field, NULL, 10);
+        if (number == 22)
+            start = strtoull(field, NULL, 10);
+        field = strchr(field + 1, ' ');
+    }
+    /* A main thread that ended before the others is a zombie too, but then it is not alone. */
+    if ((state == 'Z' || state == 'X') && threads <= 1)
+        return 0;
+    return start;
+}
+
+static uint32_t process_word(enum process_state state, uint32_t pid)
+{
+    return (uint32_t)state | pid << 8;
+}
+
+int ring_process_register(struct ring *ring, uint32_t parent)
+{
+    uint32_t pid = (uint32_t)getpid();
+    uint64_t start_time = ring_start_time(pid);
+    uint64_t here = pid_namespace();
+
+    if (!start_time)
+        return -ESRCH;
+    if (here != ring->header->pid_namespace)
+        return -EXDEV;
+    for (uint32_t i = 0; i < RING_PROCESSES; i++) {
+        struct ring_process *process = &ring->header->processes[i];
+        uint32_t none = PROCESS_NONE;
+        if (load(process->state, relaxed) != PROCESS_NONE
+            || !exchange_if(process->state, none, process_word(PROCESS_STARTING, pid), relaxed))
+            continue;
+        RING_TEST_POINT(after_slot);
+        process->pid = pid;
+        process->start_time = start_time;
+        process->parent = parent;
+        store(process->state, process_word(PROCESS_RUNNING, pid), release);
+        return (int)i;
+    }
+    return -ENOSPC;
+}
+
+void ring_process_exit(struct ring *ring, uint32_t process, int32_t exit_status)
+{
+    struct ring_process *self = &ring->header->processes[process];
+    uint32_t running = process_word(PROCESS_RUNNING, (uint32_t)getpid());
+
+    if (load(self->state, relaxed) != running)
+        return;
+    store(self->exit_status, exit_status, relaxed);
+    exchange_if(self->state, running, process_word(PROCESS_EXITED, (uint32_t)getpid()), release);
+}
+
+void ring_process_saved(struct ring *ring, uint32_t process)
+{
+    store(ring->header->processes[process].state, PROCESS_SAVED, release);
+}
+
+enum process_state ring_process_state(const struct ring *ring, uint32_t process)
+{
+    return load(ring->header->processes[process].state, acquire) & 0xff;
+}
+
+bool ring_process_alive(const struct ring *ring, uint32_t index)
+{
+    const struct ring_process *process = &ring->header->processes[index];
+    uint32_t word = load(process->state, acquire);
+
+    switch (word & 0xff) {
+    case PROCESS_STARTING:
+        return ring_start_time(word >> 8) != 0;
+    case PROCESS_RUNNING:
+    case PROCESS_EXITED:
+        break;
+    default:
+        return false;
+    }
+    if (ring_start_time(process->pid) != process->start_time)
+        return false;
+    /* The same process further on in the table: it has replaced itself, and maps what it mapped no more. */
+    for (uint32_t i = index + 1; i < RING_PROCESSES; i++) {
+        const struct ring_process *later = process + (i - index);
+        uint32_t state = load(later->state, acquire) & 0xff;
+        if (state == PROCESS_NONE)
+            break;
+        if (state != PROCESS_STARTING && later->pid == process->pid && later->start_time == process->start_time)
+            return false;
+    }
+    return true;
+}
+
+uint64_t ring_process_lost(const struct ring *ring, uint32_t process)
+{
+    return load(ring->header->processes[process].lost, relaxed);
+}
+
+/* ---- the dumper's word -------------------------------------------------------------------- */
+
+void ring_dumper_say(struct ring *ring, enum dumper_state state, const char *message)
+{
+    size_t size = strnlen(message, RING_MESSAGE_SIZE);
+    if (size == RING_MESSAGE_SIZE) {
+        size--;
+        while (size && ((uint8_t)message[size] & 0xc0) == 0x80) /* no character is cut in two */
+            size--;
+    }
+    memcpy(ring->header->message, message, size);
+    ring->header->message[size] = '\0';
+    store(ring->header->dumper_state, state, release);
+}
+
+enum dumper_state ring_dumper_state(const struct ring *ring)
+{
+    return load(ring->header->dumper_state, acquire);
+}
+
+void ring_dumper_pass_ended(struct ring *ring)
+{
+    add(ring->header->passes, 1, relaxed);
+}
+
+uint64_t ring_dumper_passes(const struct ring *ring)
+{
+    return load(ring->header->passes, relaxed);
+}
+
+uint32_t ring_next_number(struct ring *ring)
+{
+    return add(ring->header->next_number, 1, relaxed);
+}
+
+/* ---- producers ---------------------------------------------------------------------------- */
+
+static uint64_t chunk_word(enum chunk_state state, uint32_t owner)
+{
+    return (uint64_t)state | (uint64_t)owner << 8;
+}
+
+void stream_open(struct stream *stream, struct ring *ring, uint32_t process, uint64_t tid,
+                 enum chunk_kind kind)
+{
+    *stream = (struct stream){
+        .ring = ring,
+        .process = process,
+        .tid = tid,
+        .kind = kind,
+        .id = add(ring->header->next_stream, 1, relaxed),
+    };
+}
+
+void stream_close(struct stream *stream)
+{
+    struct chunk_header *chunk = stream->chunk;
+    if (!chunk)
+        return;
+    RING_TEST_POINT(before_seal);
+    if (stream->count) /* an empty chunk is not stored, and takes no number */
+        stream->sequence++;
+    stream->chunk = NULL;
+    stream->next = stream->end = stream->body = NULL;
+    stream->count = 0;
+    store(chunk->state, chunk_word(CHUNK_SEALED, stream->process), release);
+    RING_TEST_POINT(after_seal);
+}
+
+void stream_abandon(struct stream *stream)
+{
+    *stream = (struct stream){0};
+}
+
+/* Claims a free chunk, trying each once from next_claim on; NULL: all are taken. */
+static struct chunk_header *claim(const struct ring *ring, uint32_t process)
+{
+    uint32_t count = ring->chunk_count;
+    uint32_t index = load(ring->header->next_claim, relaxed) % count;
+
+    for (uint32_t tried = 0; tried < count; tried++) {
+        struct chunk_header *chunk = &ring->chunks[index];
+        uint64_t free_word = CHUNK_FREE;
+        index = index + 1 < count ? index + 1 : 0;
+        if (load(chunk->state, relaxed) == CHUNK_FREE
+            && exchange_if(chunk->state, free_word, chunk_word(CHUNK_CLAIMED, process), acquire)) {
+            store(ring->header->next_claim, index, relaxed);
+            RING_TEST_POINT(after_claim);
+            return chunk;
+        }
+    }
+    return NULL;
+}
+
+static uint8_t *drop(struct stream *stream)
+{
+    stream->lost++;
+    add(stream->ring->header->processes[stream->process].lost, 1, relaxed);
+    return NULL;
+}
+
+uint8_t *stream_next_chunk(struct stream *stream, size_t size)
+{
+    struct ring *ring = stream->ring;
+    if (!ring) /* abandoned */
+        return NULL;
+    if (size > ring->chunk_size / 2)
+        return drop(stream);
+    stream_close(stream);
+
+    /* Read before the search: a chunk freed during it moves `freed`, and the next call sees that. */
+    uint64_t freed = load(ring->header->freed, acquire) + 1;
+    if (stream->freed_seen == freed)
+        return drop(stream);
+    struct chunk_header *chunk = claim(ring, stream->process);
+    if (!chunk) {
+        stream->freed_seen = freed;
+        return drop(stream);
+    }
+
+    stream->freed_seen = 0;
+    stream->chunk = chunk;
+    stream->body = ring->bodies + (size_t)(chunk - ring->chunks) * ring->chunk_size;
+    stream->next = stream->body;
+    stream->end = stream->body + ring->chunk_size;
+    stream->min_depth = stream->depth;
+    /* The first commit's release makes all of this visible with it. */
+    chunk->kind = stream->kind;
+    chunk->stream = stream->id;
+    chunk->sequence = stream->sequence;
+    chunk->base_depth = stream->depth;
+    chunk->base_time = stream->time;
+    chunk->lost_before = stream->lost;
+    chunk->tid = stream->tid;
+    chunk->pid = ring->header->processes[stream->process].pid;
+    store(chunk->min_depth, stream->depth, relaxed);
+    store(chunk->last_time, stream->time, relaxed);
+    RING_TEST_POINT(after_header);
+    return stream->next;
+}
+
+/* ---- dumper ------------------------------------------------------------------------------- */
+
+int ring_look(const struct ring *ring, uint32_t index, struct chunk_view *view)
+{
+    const struct chunk_header *chunk = &ring->chunks[index];
+    /* State first: once it is sealed, what is published is final. */
+    uint64_t word = load(chunk->state, acquire);
+    uint64_t published = load(chunk->published, acquire);
+    uint64_t owner = word >> 8;
+
+    if (word == CHUNK_FREE)
+        return 0;
+    *view = (struct chunk_view){
+        .index = index,
+        .state = word & 0xff,
+        .process = (uint32_t)owner,
+        .used = (uint32_t)published,
+        .count = (uint32_t)(published >> 32),
+        .body = ring->bodies + (size_t)index * ring->chunk_size,
+    };
+    if ((view->state != CHUNK_CLAIMED && view->state != CHUNK_SEALED) || owner >= RING_PROCESSES)
+        return -EPROTO;
+    if (!published)
+        return 1;
+    view->kind = chunk->kind;
+    view->stream = chunk->stream;
+    view->sequence = chunk->sequence;
+    view->base_depth = chunk->base_depth;
+    view->min_depth = load(chunk->min_depth, relaxed);
+    view->base_time = chunk->base_time;
+    view->last_time = load(chunk->last_time, relaxed);
+    view->lost_before = chunk->lost_before;
+    view->tid = chunk->tid;
+    view->pid = chunk->pid;
+    /* Numbers that SQL could not hold are no numbers of ours. */
+    if (view->used > ring->chunk_size || !view->count || view->count > view->used
+        || view->kind > CHUNK_DEFINITIONS
+        || !view->stream || view->stream >= load(ring->header->next_stream, relaxed)
+        || (int64_t)(view->base_time | view->last_time | view->lost_before | view->tid) < 0)
+        return -EPROTO;
+    return 1;
+}
+
+uint32_t ring_look_all(const struct ring *ring, struct chunk_view *views, uint32_t *bad)
+{
+    uint32_t used = 0;
+    *bad = 0;
+    for (uint32_t i = 0; i < ring->chunk_count; i++) {
+        int found = ring_look(ring, i, &views[used]);
+        if (found > 0)
+            used++;
+        else if (found < 0)
+            ++*bad;
+    }
+    return used;
+}
+
+void ring_release(struct ring *ring, uint32_t index)
+{
+    struct chunk_header *chunk = &ring->chunks[index];
+    RING_TEST_POINT(before_release);
+    store(chunk->published, 0, relaxed);
+    RING_TEST_POINT(after_unpublish);
+    store(chunk->state, CHUNK_FREE, release);
+    RING_TEST_POINT(after_free);
+    add(ring->header->freed, 1, release);
+}
