@@ -92,7 +92,7 @@ static inline uint8_t *event_put(uint8_t *p, int field, uint64_t n)
 static inline uint8_t *event_open(uint8_t *p, enum event_kind kind, uint64_t what)
 {
     p = wire_open(p, EVENTS_EVENT);
-    return event_put(p, kind, what);
+    return event_put(p, (int)kind, what);
 }
 
 static inline uint8_t *event_put_depth(uint8_t *p, int32_t depth)
@@ -180,7 +180,8 @@ const char *event_kind_name(int kind);
 #define VALUE_DEPTH_MAX 8
 long event_decode(const uint8_t *data, size_t size, struct event *event);
 
-/* Like event_decode, without looking into values: for those who only count or pass. */
+/* Like event_decode, without looking into values: for those who only count or pass. The walkers
+ * below then answer false at the first value that cannot be read. */
 long event_skim(const uint8_t *data, size_t size, struct event *event);
 
 /* Walk the values (names) of a decoded event: start with *cursor = NULL. False at the end. */

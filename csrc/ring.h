@@ -87,11 +87,47 @@ uint64_t ring_process_lost(const struct ring *ring, uint32_t process);
 /* From /proc/PID/stat, clock ticks since boot; 0: no such process, or a zombie. */
 uint64_t ring_start_time(uint32_t pid);
 
+/* What a process said of itself; exit_status holds once its state is PROCESS_EXITED. */
+static inline uint32_t ring_process_pid(const struct ring *ring, uint32_t process)
+{
+    return ring->header->processes[process].pid;
+}
+
+static inline uint64_t ring_process_start_time(const struct ring *ring, uint32_t process)
+{
+    return ring->header->processes[process].start_time;
+}
+
+static inline uint32_t ring_process_parent(const struct ring *ring, uint32_t process)
+{
+    return ring->header->processes[process].parent;
+}
+
+static inline int32_t ring_process_exit_status(const struct ring *ring, uint32_t process)
+{
+    return atomic_load_explicit(&ring->header->processes[process].exit_status, memory_order_relaxed);
+}
+
+/* ---- constants ---------------------------------------------------------------------------- */
+
+/* NAME=value with a NUL after each. */
+static inline const char *ring_settings(const struct ring *ring, size_t *size)
+{
+    uint32_t used = ring->header->settings_size;
+    *size = used < RING_SETTINGS_SIZE ? used : RING_SETTINGS_SIZE;
+    return ring->header->settings;
+}
+
+static inline int64_t ring_epoch_ns(const struct ring *ring) { return ring->header->epoch_ns; }
+static inline uint64_t ring_epoch_units(const struct ring *ring) { return ring->header->epoch_units; }
+
 /* ---- the dumper's word -------------------------------------------------------------------- */
 
 /* Dumper: writes the message, then the state. */
 void ring_dumper_say(struct ring *ring, enum dumper_state state, const char *message);
 enum dumper_state ring_dumper_state(const struct ring *ring);
+/* Its last word, UTF-8, NUL-terminated; valid once the state says so. */
+static inline const char *ring_dumper_message(const struct ring *ring) { return ring->header->message; }
 void ring_dumper_pass_ended(struct ring *ring);
 uint64_t ring_dumper_passes(const struct ring *ring);
 

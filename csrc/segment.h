@@ -43,4 +43,8 @@ void segment_open(struct segment_walk *walk, const uint8_t *data, size_t size, u
 /* 1: the next record is in *event; 0: the end; negative: a decode_error, and the walk is over. */
 int segment_next(struct segment_walk *walk, struct segment_event *event);
 
+/* Like segment_next, with values unchecked (event_skim): for those who want few of the records'
+ * values, or none. */
+int segment_skim(struct segment_walk *walk, struct segment_event *event);
+
 #endif

@@ -19,11 +19,22 @@ struct text_names {
     void *context;
 };
 
-/* Write UTF-8 (no NUL) and return the length of the whole, which may be more than `capacity`:
- * then what was written is cut at a character's boundary. Lone surrogates, control characters
- * and whatever str.isprintable denies come as \x, \u, \U escapes, as in repr. */
+/* All write UTF-8 without any NUL and return the length of the whole, which may be more than
+ * `capacity`: then what was written is cut at a character's boundary, and the up to three bytes
+ * left over are NUL. */
+
+/* The value's repr. Lone surrogates, control characters and whatever str.isprintable denies come
+ * as \x, \u, \U escapes, as in repr. */
 size_t text_value(const struct value *value, const struct text_names *names, char *buffer, size_t capacity);
+
+/* A string's bare content (NUL and lone surrogates as escapes; cut, it ends in `...`); of any other
+ * value the same as text_value. */
+size_t text_bare(const struct value *value, const struct text_names *names, char *buffer, size_t capacity);
+
 /* "int", "NoneType", "app.Order"; "" where it is not known. */
 size_t text_type(const struct value *value, const struct text_names *names, char *buffer, size_t capacity);
+
+/* Any UTF-8 of a record, such as an event's name, shown on one line: escapes as in text_value. */
+size_t text_plain(const uint8_t *bytes, size_t size, char *buffer, size_t capacity);
 
 #endif

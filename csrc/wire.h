@@ -79,6 +79,37 @@ static inline const uint8_t *wire_get_fixed64(const uint8_t *p, const uint8_t *e
     return p + 8;
 }
 
+/* A field's tag. NULL also for field number 0 and numbers that protobuf does not have. */
+static inline const uint8_t *wire_get_tag(const uint8_t *p, const uint8_t *end, uint32_t *tag)
+{
+    uint64_t n;
+    p = wire_get_varint(p, end, &n);
+    if (!p || n > UINT32_MAX || n < WIRE_TAG(1, 0))
+        return NULL;
+    *tag = (uint32_t)n;
+    return p;
+}
+
+/* The position behind a field whose tag was just read. NULL where it is cut off, and for groups,
+ * which proto3 does not have. */
+static inline const uint8_t *wire_skip(const uint8_t *p, const uint8_t *end, uint32_t tag)
+{
+    uint64_t n;
+    switch (tag & 7) {
+    case WIRE_VARINT:
+        return wire_get_varint(p, end, &n);
+    case WIRE_FIXED64:
+        return end - p < 8 ? NULL : p + 8;
+    case WIRE_FIXED32:
+        return end - p < 4 ? NULL : p + 4;
+    case WIRE_BYTES:
+        p = wire_get_varint(p, end, &n);
+        return !p || n > (uint64_t)(end - p) ? NULL : p + n;
+    default:
+        return NULL;
+    }
+}
+
 /* A length-delimited field whose bytes are there. */
 static inline uint8_t *wire_put_bytes(uint8_t *p, int field, const void *data, size_t size)
 {

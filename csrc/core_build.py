@@ -1,0 +1,160 @@
+"""Builds `pytracer._core`: ring, records and segments for the dumper and the reader (cffi, API mode).
+
+setup.py calls it through `cffi_modules`, in the project's root. `ffi` and `lib` of the module hold
+exactly what stands in DECLARATIONS; the headers in this folder say what each does. Every call
+releases the GIL.
+
+Also writes `unprintable.h`, the building Python's answers to str.isprintable (`python
+csrc/core_build.py` writes that alone).
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import cffi
+
+FOLDER = Path("csrc")
+SOURCES = ("ring", "event", "segment", "text", "number", "batch")
+
+DECLARATIONS = """
+/* ring.h */
+#define RING_PROCESSES ...
+#define RING_MESSAGE_SIZE ...
+enum ring_role { RING_PRODUCER, RING_DUMPER, RING_READER };
+enum chunk_state { CHUNK_FREE, CHUNK_CLAIMED, CHUNK_SEALED };
+enum chunk_kind { CHUNK_EVENTS, CHUNK_DEFINITIONS };
+enum process_state {
+    PROCESS_NONE, PROCESS_STARTING, PROCESS_RUNNING, PROCESS_EXITED, PROCESS_SAVED
+};
+enum dumper_state { DUMPER_STARTING, DUMPER_READY, DUMPER_REFUSED, DUMPER_FINISHED };
+struct ring { uint32_t chunk_size; uint32_t chunk_count; ...; };
+struct chunk_view {
+    uint32_t index, state, process, kind;
+    uint32_t stream, sequence;
+    int32_t base_depth, min_depth;
+    uint64_t base_time, last_time, lost_before, tid;
+    uint32_t pid;
+    uint32_t used, count;
+    const uint8_t *body;
+    ...;
+};
+uint32_t ring_chunk_size(uint64_t buffer_size);
+int ring_create(const char *path, uint64_t buffer_size, const char *settings, size_t settings_size);
+int ring_attach(struct ring *ring, const char *path, enum ring_role role, int *lock_fd);
+void ring_detach(struct ring *ring);
+int ring_has_dumper(const char *path);
+void ring_clock_calibrate(struct ring *ring);
+uint64_t ring_clock_scale(const struct ring *ring);
+int64_t ring_epoch_ns(const struct ring *ring);
+uint64_t ring_epoch_units(const struct ring *ring);
+const char *ring_settings(const struct ring *ring, size_t *size);
+void ring_process_saved(struct ring *ring, uint32_t process);
+enum process_state ring_process_state(const struct ring *ring, uint32_t process);
+bool ring_process_alive(const struct ring *ring, uint32_t process);
+uint64_t ring_process_lost(const struct ring *ring, uint32_t process);
+uint32_t ring_process_pid(const struct ring *ring, uint32_t process);
+uint64_t ring_process_start_time(const struct ring *ring, uint32_t process);
+uint32_t ring_process_parent(const struct ring *ring, uint32_t process);
+int32_t ring_process_exit_status(const struct ring *ring, uint32_t process);
+uint64_t ring_start_time(uint32_t pid);
+void ring_dumper_say(struct ring *ring, enum dumper_state state, const char *message);
+enum dumper_state ring_dumper_state(const struct ring *ring);
+const char *ring_dumper_message(const struct ring *ring);
+void ring_dumper_pass_ended(struct ring *ring);
+uint64_t ring_dumper_passes(const struct ring *ring);
+int ring_look(const struct ring *ring, uint32_t index, struct chunk_view *view);
+uint32_t ring_look_all(const struct ring *ring, struct chunk_view *views, uint32_t *bad);
+void ring_release(struct ring *ring, uint32_t index);
+
+/* event.h */
+#define DECODE_TRUNCATED ...
+#define DECODE_MALFORMED ...
+const char *event_kind_name(int kind);
+
+/* segment.h */
+struct segment_clock { int64_t epoch_ns; uint64_t epoch_units; uint64_t scale; };
+int64_t segment_clock_ns(const struct segment_clock *clock, uint64_t units);
+int64_t segment_duration_ns(const struct segment_clock *clock, uint64_t units);
+struct segment_walk { uint64_t time; int32_t open; uint32_t index; ...; };
+void segment_open(struct segment_walk *walk, const uint8_t *data, size_t size, uint64_t base_time,
+                  int32_t base_depth);
+
+/* batch.h */
+#define BATCH_TOO_SMALL ...
+struct batch_event {
+    uint32_t index, kind, code, line;
+    int64_t time, duration;
+    uint64_t count;
+    uint32_t first_value, value_count;
+    int32_t depth;
+    ...;
+};
+struct batch_text { uint32_t start, size; };
+struct batch_value { struct batch_text name, value, type, bare; };
+struct batch_types { uint32_t count; const uint32_t *numbers; const char *const *names; };
+struct batch {
+    struct batch_event *events;
+    uint32_t event_capacity;
+    struct batch_value *values;
+    uint32_t value_capacity;
+    char *text;
+    uint32_t text_capacity;
+    struct segment_clock clock;
+    struct batch_types types;
+    bool with_values;
+    uint32_t event_count, value_count, text_size;
+};
+int batch_next(struct segment_walk *walk, struct batch *batch);
+"""
+
+
+def unprintable_ranges() -> list[tuple[int, int]]:
+    """Code points that str.isprintable denies, as sorted ranges, both ends included."""
+    ranges: list[tuple[int, int]] = []
+    for code in range(sys.maxunicode + 1):
+        if chr(code).isprintable():
+            continue
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1] = (ranges[-1][0], code)
+        else:
+            ranges.append((code, code))
+    return ranges
+
+
+def write_unprintable(path: Path) -> None:
+    """Writes the header, unless it is there as it should be: a build beside this one may read it."""
+    rows = "".join(f"    {{{first:#x}, {last:#x}}},\n" for first, last in unprintable_ranges())
+    text = (
+        "/* What str.isprintable denies; made by core_build.py. */\n"
+        "static const struct { uint32_t first, last; } unprintable[] = {\n" + rows + "};\n"
+    )
+    if not path.exists() or path.read_text() != text:
+        new = path.with_name(f"{path.name}.{os.getpid()}")
+        new.write_text(text)
+        new.replace(path)
+
+
+def build() -> cffi.FFI:
+    """The module's builder, for setup.py."""
+    write_unprintable(FOLDER / "unprintable.h")
+    flags = ["-std=gnu11", "-O2", "-fvisibility=hidden", "-Wall", "-Wextra"]
+    if os.environ.get("PYTRACE_WERROR"):
+        flags.append("-Werror")
+    builder = cffi.FFI()
+    builder.cdef(DECLARATIONS)
+    builder.set_source(
+        "pytracer._core",
+        '#include "ring.h"\n#include "batch.h"\n',
+        sources=[f"{FOLDER}/{name}.c" for name in SOURCES],
+        depends=sorted(str(header) for header in FOLDER.glob("*.h")),
+        include_dirs=[str(FOLDER)],
+        extra_compile_args=flags,
+    )
+    return builder
+
+
+if __name__ == "__main__":
+    write_unprintable(Path(__file__).with_name("unprintable.h"))
+else:
+    ffi = build()
