@@ -1,0 +1,1 @@
+"""What recording costs, measured side by side: `python -m benchmarks --help`."""

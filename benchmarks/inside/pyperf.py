@@ -1,0 +1,41 @@
+"""Stands in for pyperf, so that pyperformance's programs run inside one process.
+
+The real `pyperf.Runner` starts workers, which a tracer of the process would not see. This one only
+remembers what is to be run; workload.py runs it.
+"""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+__all__ = ["Runner", "perf_counter"]
+
+benches: list[Callable[[int], float]] = []
+
+
+class Runner:
+    """The part of `pyperf.Runner` that the ten programs use."""
+
+    def __init__(self, add_cmdline_args: object = None) -> None:
+        self.argparser = ArgumentParser()
+        self.metadata: dict[str, object] = {}
+
+    def parse_args(self) -> Namespace:
+        return self.argparser.parse_args([])
+
+    def bench_func(
+        self, name: str, function: Callable[..., object], *args: Any, inner_loops: int = 1
+    ) -> None:
+        def run(loops: int) -> float:
+            start = perf_counter()
+            for _ in range(loops):
+                function(*args)
+            return perf_counter() - start
+
+        benches.append(run)
+
+    def bench_time_func(
+        self, name: str, function: Callable[..., float], *args: Any, inner_loops: int = 1
+    ) -> None:
+        benches.append(lambda loops: function(loops, *args))

@@ -1,0 +1,93 @@
+"""The measured process: runs one workload some times and writes down how long each took.
+
+Started by measure.py as `workload.py SPEC`, bare or under `pytrace`; SPEC is JSON:
+
+    workload   fib:N, objects, or NAME=PATH of a program of pyperformance
+    tracer     what to switch on inside this process (peers.py), or ""
+    loops      how often the work is done in one measurement; 0: as often as takes `seconds`
+    repeat     measurements; 0: as many as take `seconds`
+    seconds, library, scratch, result: see above, peers.py, and the file for the answer
+"""
+
+import json
+import os
+import runpy
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from time import perf_counter
+
+Work = Callable[[int], float]
+
+
+def fib(n: int) -> int:
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def fib_work(n: int) -> Work:
+    def run(loops: int) -> float:
+        start = perf_counter()
+        for _ in range(loops):
+            fib(n)
+        return perf_counter() - start
+
+    return run
+
+
+def program_work(path: str) -> Work:
+    """A program of pyperformance; one that has several benchmarks runs one after the other."""
+    sys.path.insert(1, os.path.dirname(path))
+    runpy.run_path(path, run_name="__main__")
+    benches: list[Work] = import_module("pyperf").benches
+    return lambda loops: sum([bench(loops) for bench in benches])
+
+
+def find(workload: str) -> Work:
+    name, _, argument = workload.partition(":")
+    if name == "fib":
+        return fib_work(int(argument))
+    if name == "objects":
+        objects: Work = import_module("objects").run
+        return objects
+    return program_work(workload.partition("=")[2])
+
+
+def calibrate(work: Work, seconds: float) -> int:
+    """How many loops take about `seconds`."""
+    loops = 1
+    while (took := work(loops)) < seconds / 4:
+        loops *= 2
+    return max(1, round(loops * seconds / took))
+
+
+def resident() -> int:
+    """Bytes of memory held by this process, apart from pytrace's shared ring."""
+    total = 0
+    ring = False
+    with open("/proc/self/smaps") as smaps:
+        for line in smaps:
+            if "-" in line.split(" ", 1)[0]:
+                ring = line.split()[1].endswith("s") and "pytrace-" in line
+            elif line.startswith("Rss:") and not ring:
+                total += int(line.split()[1]) * 1024
+    return total
+
+
+def main() -> None:
+    spec = json.loads(sys.argv[1])
+    work = find(spec["workload"])
+    if spec["tracer"]:
+        import_module("peers").start(spec["tracer"], spec["library"], spec["scratch"])
+    loops = spec["loops"] or calibrate(work, spec["seconds"])
+    times: list[float] = []
+    start = perf_counter()
+    while len(times) < spec["repeat"] or (not spec["repeat"] and perf_counter() - start < spec["seconds"]):
+        times.append(work(loops))
+    with open(spec["result"], "w") as result:
+        json.dump({"loops": loops, "times": times, "resident": resident()}, result)
+    if spec["tracer"]:
+        os._exit(0)  # saving what a peer recorded takes long, and says nothing about its cost while running
+
+
+if __name__ == "__main__":
+    main()
