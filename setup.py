@@ -16,6 +16,8 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).parent
 PTH = "pytrace.pth"
 FLAGS = ["-std=gnu11", "-O2", "-fvisibility=hidden", "-Wall", "-Wextra"]
+if os.environ.get("PYTRACE_WERROR"):  # set by `make lint`
+    FLAGS.append("-Werror")
 
 if sys.platform != "linux" or platform.python_implementation() != "CPython":
     sys.exit("pytrace records CPython programs on Linux, and nothing else")

@@ -1,0 +1,108 @@
+"""The rules of the layout, read off the sources: which file may know of what."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+C_SOURCES = sorted(path for path in (ROOT / "csrc").glob("*.[ch]") if path.name != "unprintable.h")
+PYTHON_SOURCES = sorted(
+    path
+    for folder in ("pytracer", "dumper", "reader")
+    for path in (ROOT / folder).glob("**/*.py")
+    if path.name != "trace_pb2.py"
+)
+
+# what | its sign in a C source | the files that may have it
+C_RULES = {
+    "atomics": (r"\b_Atomic\b|\batomic_\w+|\bstdatomic\.h|\b__(atomic|sync)_\w+", r"ring(_abi)?\.[ch]"),
+    "Python": (r"\bPython\.h\b|\bPy_\w+|\bPyObject\b", r"(pycompat|values|codes|hook|monitoring|module)\.[ch]"),
+    "the interpreter's inside": (r"\binternal/pycore_\w+\.h|\bPy_BUILD_CORE\b", r"pycompat\.h"),
+    "SQLite": (r"\bsqlite3\w*", r"sqlite_trace\.c"),
+    "the ring": (r'"ring(_abi)?\.h"|"session\.h"', r"(clock|ring|session|hook|codes|monitoring|module)\.[ch]"),
+}
+
+# What each Python folder may import of pytrace outside of itself.
+CONTRACTS = {
+    "pytracer": {"pytracer.reader.commands"},
+    "dumper": {"pytracer._core", "pytracer.trace_pb2"},
+    "reader": {"pytracer._core"},
+}
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def without_comments(source: str) -> str:
+    return re.sub(r"/\*.*?\*/|//[^\n]*", "", source, flags=re.DOTALL)
+
+
+def package(path: Path) -> list[str]:
+    """The package a module stands in, as setup.py lays it out."""
+    parts = path.relative_to(ROOT).parent.parts
+    return list(parts) if parts[0] == "pytracer" else ["pytracer", *parts]
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Each pytrace module that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "pytracer")
+        elif isinstance(node, ast.ImportFrom):
+            base = package(path)[: len(package(path)) - node.level + 1] if node.level else []
+            module = ".".join([*base, *(node.module.split(".") if node.module else [])])
+            if module == "pytracer":
+                yield from (f"pytracer.{alias.name}" for alias in node.names)
+            elif module.startswith("pytracer."):
+                yield module
+
+
+@pytest.mark.parametrize("what", C_RULES)
+def test_c_files_know_only_what_they_may(what: str) -> None:
+    sign, allowed = C_RULES[what]
+    found = {path.name for path in C_SOURCES if re.search(sign, without_comments(path.read_text()))}
+    assert {file for file in found if not re.fullmatch(allowed, file)} == set()
+
+
+@pytest.mark.parametrize("folder", CONTRACTS)
+def test_folders_meet_at_the_contracts(folder: str) -> None:
+    own = "pytracer" if folder == "pytracer" else f"pytracer.{folder}"
+    others = [f"pytracer.{other}" for other in CONTRACTS if other not in ("pytracer", folder)]
+    foreign = {
+        module
+        for path in PYTHON_SOURCES
+        if path.is_relative_to(ROOT / folder)
+        for module in imports(path)
+        if not (module == own or module.startswith(own + "."))
+        or any(module == other or module.startswith(other + ".") for other in others)
+    }
+    assert foreign <= CONTRACTS[folder]
+
+
+@pytest.mark.parametrize("path", PYTHON_SOURCES, ids=name)
+def test_a_python_file_says_what_it_is(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+@pytest.mark.parametrize("path", C_SOURCES, ids=name)
+def test_a_c_file_says_what_it_is(path: Path) -> None:
+    assert path.read_text().startswith("/* ")
+
+
+def test_every_c_file_is_built() -> None:
+    built = (ROOT / "setup.py").read_text() + (ROOT / "csrc" / "core_build.py").read_text()
+    sources = [path for path in C_SOURCES if path.suffix == ".c"]
+    assert [path.name for path in sources if not re.search(rf"\b{path.stem}\b", built)] == []
+
+
+def test_the_project_says_the_same_thing_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    first, *_, last = (ROOT / ".ci" / "versions").read_text().split()
+    following = "3." + str(int(last.split(".")[1]) + 1)
+    assert project["project"]["requires-python"] == f">={first},<{following}"
+    assert project["dependency-groups"]["build"] == project["build-system"]["requires"]
