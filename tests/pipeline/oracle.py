@@ -69,22 +69,23 @@ def show_plain(value: Any, base: Any) -> str:
         length = base.__len__(value)
         text = base.__repr__(base.__getitem__(value, slice(0, MAX_TEXT)))
         return text if length <= MAX_TEXT else text + "..."
-    return str(base.__repr__(value))
+    return f"{base.__repr__(value)}"
 
 
 def show_container(value: Any, base: Any, depth: int, outer: tuple[int, ...]) -> str:
-    if depth > MAX_DEPTH or id(value) in outer:
+    if id(value) in outer:
         return "..."
     length = base.__len__(value)
     if base in (set, frozenset) and not length:
         return f"{base.__name__}()"
     outer += (id(value),)
-    members = list(base.items(value) if base is dict else base.__iter__(value))[:MAX_ITEMS]
+    members = list(base.items(value) if base is dict else base.__iter__(value))
+    members = members[: MAX_ITEMS if depth <= MAX_DEPTH else 0]
     if base is dict:
         shown = [f"{show(key, depth + 1, outer)}: {show(item, depth + 1, outer)}" for key, item in members]
     else:
         shown = [show(item, depth + 1, outer) for item in members]
-    if length > MAX_ITEMS:
+    if length > len(members):
         shown.append("...")
     comma = "," if base is tuple and length == 1 else ""
     start, end = CONTAINERS[base]

@@ -1,0 +1,183 @@
+"""Generated programs, each run once under the oracle and once under pytrace: the same events.
+
+PYTRACE_TEST_EXAMPLES=500 draws more batches of programs than a usual run does, other ones each time,
+and reduces what fails.
+"""
+
+import difflib
+import json
+import os
+import sys
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from programs import programs
+from recording import PYTRACE, read, run, without_addresses, write
+
+ORACLE = Path(__file__).with_name("oracle.py")
+EXAMPLES = int(os.environ.get("PYTRACE_TEST_EXAMPLES", "0"))
+
+# Outside the recorded folder, so that depth starts at 0 with each program.
+DRIVER = """\
+import importlib, sys
+
+sys.path.insert(0, sys.argv[1])
+for number in range(int(sys.argv[2])):
+    importlib.import_module(f"program{number}")
+"""
+
+
+def describe(event: dict[str, Any]) -> str:
+    shown = ", ".join(f"{arg['name']}={arg['value']}: {arg['type']}" for arg in event["args"])
+    place = f"{event['module']}.{event['func']}:{event['line']} in {event['thread']}"
+    return without_addresses(f"{event['depth']:2} {'  ' * event['depth']}{event['kind']} {place} ({shown})")
+
+
+def by_program(events: list[dict[str, Any]], folder: Path) -> dict[str, list[str]]:
+    listed: dict[str, list[str]] = {}
+    for event in events:
+        if event["kind"] == "lost" or Path(event["file"]).parent == folder:
+            listed.setdefault(event["module"], []).append(describe(event))
+    return listed
+
+
+def expect(folder: Path, driver: Path, count: int) -> list[dict[str, Any]]:
+    """What the oracle records."""
+    output = folder.parent / "oracle.json"
+    command = [sys.executable, str(ORACLE), str(folder), str(output), str(driver), str(folder), str(count)]
+    done = run(command, folder.parent, PYTHONHASHSEED="0", PYTHONDONTWRITEBYTECODE="1")
+    assert done.returncode == 0, done.stderr
+    events: list[dict[str, Any]] = json.loads(output.read_text())
+    return events
+
+
+def observe(folder: Path, driver: Path, count: int) -> list[dict[str, Any]]:
+    """What pytrace records."""
+    database = folder.parent / "traces.sqlite"
+    command = [
+        *PYTRACE,
+        "-q",
+        "-o",
+        str(database),
+        "--modules",
+        str(folder),
+        str(driver),
+        str(folder),
+        str(count),
+    ]
+    done = run(command, folder.parent, PYTHONHASHSEED="0", PYTHONDONTWRITEBYTECODE="1")
+    assert done.returncode == 0, done.stderr
+    return list(read(database))
+
+
+def write_programs(top: Path, sources: list[str]) -> tuple[Path, Path]:
+    folder = top / "programs"
+    for number, source in enumerate(sources):
+        write(folder, f"program{number}.py", source)
+    return folder, write(top, "driver.py", DRIVER)
+
+
+@settings(
+    max_examples=EXAMPLES or 12,
+    derandomize=not EXAMPLES,
+    phases=[Phase.generate, Phase.shrink] if EXAMPLES else [Phase.generate],
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(sources=st.lists(programs(), min_size=6, max_size=16))
+def test_the_same_events_as_the_oracle(sources: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder, driver = write_programs(tmp_path_factory.mktemp("batch"), sources)
+    expected = by_program(expect(folder, driver, len(sources)), folder)
+    observed = by_program(observe(folder, driver, len(sources)), folder)
+    for number, source in enumerate(sources):
+        name = f"program{number}"
+        if observed.get(name) != expected.get(name):
+            difference = difflib.unified_diff(
+                expected.get(name, []), observed.get(name, []), "oracle", "pytrace", lineterm="", n=5
+            )
+            pytest.fail("\n".join([source, *list(difference)[:60]]), pytrace=False)
+    assert observed.keys() == expected.keys()
+
+
+@settings(
+    max_examples=10,
+    derandomize=True,
+    phases=[Phase.generate],
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(sources=st.lists(programs(), min_size=4, max_size=8))
+def test_the_oracle_nests(sources: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Whatever opens is closed by the same function, on each thread."""
+    folder, driver = write_programs(tmp_path_factory.mktemp("batch"), sources)
+    open_calls: dict[str, list[str]] = {}
+    for event in expect(folder, driver, len(sources)):
+        stack = open_calls.setdefault(event["thread"], [])
+        function = f"{event['file']}:{event['func']}:{event['line']}"
+        if event["kind"] in ("call", "resume", "throw"):
+            assert event["depth"] == len(stack)
+            stack.append(function)
+        elif event["kind"] == "raise":
+            assert event["depth"] == len(stack) - 1
+        else:
+            assert stack.pop() == function
+            assert event["depth"] == len(stack)
+    assert not any(open_calls.values())
+
+
+def test_the_oracle_lists_what_a_person_would(tmp_path: Path) -> None:
+    """A program short enough to be checked by eye."""
+    source = """\
+        def add(a, /, *rest, scale=1, **more):
+            return a + sum(rest) * scale
+
+        def count(n):
+            try:
+                yield n
+            except ValueError:
+                yield None
+
+        add(1, 2, 3, scale=2, x=4)
+        g = count(3)
+        next(g)
+        g.throw(ValueError("no"))
+        next(g, 0)
+        try:
+            add("")
+        except TypeError:
+            pass
+        """
+    folder, driver = write_programs(tmp_path, [source])
+    lines = [
+        f"{event['depth']} {event['kind']} {event['func']}:{event['line']} "
+        + " ".join(f"{arg['name']}={arg['value']}" for arg in event["args"])
+        for event in expect(folder, driver, 1)
+    ]
+    problem = "exception=TypeError('can only concatenate str (not \"int\") to str')"
+    for line, expected in zip_longest(
+        lines,
+        [
+            "0 call <module>:1 ",
+            "1 call add:1 a=1 rest=(2, 3) scale=2 more={'x': 4}",
+            "1 return add:1 return value=11",
+            "1 call count:4 n=3",
+            "1 yield count:4 yield value=3",
+            "1 throw count:4 exception=ValueError('no')",
+            "1 raise count:6 exception=ValueError('no')",
+            "1 yield count:4 yield value=None",
+            "1 resume count:4 ",
+            "1 return count:4 return value=None",
+            "1 call add:1 a='' rest=() scale=1 more={}",
+            f"1 raise add:2 {problem}",
+            f"1 exception add:1 {problem}",
+            f"0 raise <module>:16 {problem}",
+            "0 return <module>:1 return value=None",
+        ],
+    ):
+        assert line == expected
