@@ -6,31 +6,41 @@
 
 #include "ring.h"
 
-/* Starts `executable -I -m pytracer.dumper ring_path`, detached: in a session of its own, with
+/* Starts `executable -E -P -m pytracer.dumper ring_path`, detached: in a session of its own, with
  * /dev/null as its standard streams and no other descriptor of ours, not a child of this process,
  * and never to be seen by its wait(), signal handlers or job control. Allocates nothing; may be
- * called from any thread. 0 or a negative errno. */
+ * called from any thread. (-E -P and not -I: pytrace may be installed for this user only.)
+ * 0 or a negative errno. */
 int session_spawn_dumper(const char *executable, const char *ring_path);
 
 /* Attaches to the ring as a producer, registers this process in it, and makes sure that at the end
- * of the process (exit, not _exit or a signal) session_leave is called; after fork the child is
- * registered anew. `executable` is the Python for session_check_dumper. `quiet`: no summary. */
+ * of the process (exit, not _exit or a signal) session_leave is called. `executable` is the Python
+ * for session_check_dumper. `quiet`, or quiet=1 in the ring's settings: no summary.
+ * -EALREADY: this process records already. */
 int session_join(const char *ring_path, const char *executable, bool quiet);
 
+/* After fork the child belongs to the recording too. It is registered, as a process of its own, when
+ * it first asks for one of these: most children only start another program, and a slot taken for one
+ * would keep the recording open for as long as that program runs. */
 struct ring *session_ring(void);   /* NULL: this process records nothing */
-uint32_t session_process(void);    /* its index in the ring */
+uint32_t session_process(void);    /* its index in the ring; of no use where session_ring is NULL */
 
 /* Waits until the dumper is ready, for at most `seconds`; starts it again once where it died.
  * Returns its state; where it refused or did not come up, *message says why (for a person). */
 enum dumper_state session_wait_ready(double seconds, char *message, size_t size);
 
-/* Called when a stream takes a new chunk, and at the end: where no dumper holds the ring, starts one. */
+/* Called when a stream takes a new chunk, and at the end: where no dumper holds the ring, starts one.
+ * Cheap while the dumper makes progress; never waits for another thread. */
 void session_check_dumper(void);
+
+#define SESSION_STATUS_UNKNOWN 256 /* an exit status that no process has */
 
 /* At the end of the process: says the exit status to the ring, waits (bounded: as long as the dumper
  * makes progress, at most 30 s, without progress 5 s) until everything is saved, and prints the
- * dumper's summary to standard error unless quiet. Only the process that started the recording
- * waits and prints. Idempotent. */
+ * dumper's summary to standard error unless quiet, or the program has closed it or put another file
+ * in its place. Only the process that started the recording waits and prints. Idempotent.
+ * exit_status: 0 to 255, the negative number of the signal that is about to end the process, or
+ * SESSION_STATUS_UNKNOWN. */
 void session_leave(int exit_status);
 
 /* Called in the child after fork, behind the ring's own bookkeeping; set by the hook so that it can

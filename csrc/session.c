@@ -1,0 +1,388 @@
+/* See session.h. Two halves: starting a process that nobody sees, and the life of this process in a
+ * recording from session_join to session_leave. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+void (*session_after_fork)(void);
+void (*session_before_leave)(void);
+
+/* ---- starting the dumper ------------------------------------------------------------------ */
+
+#define SPAWN_STACK (64u << 10)
+#define SPAWN_ENVIRONMENT 4096 /* variables that the dumper gets at most */
+#define SPAWN_HIGHEST_FD 65536 /* how far descriptors are closed where the kernel has no close_range */
+
+/* What the two processes on the way to the dumper use. They share our memory (CLONE_VM) while this
+ * thread stands still (CLONE_VFORK), so there is one of it, in static memory, under a lock. */
+static struct {
+    pthread_mutex_t lock;
+    char *arguments[8];
+    char *environment[SPAWN_ENVIRONMENT + 1];
+    int error; /* errno of the step that failed */
+    _Alignas(16) char detacher_stack[SPAWN_STACK];
+    _Alignas(16) char dumper_stack[SPAWN_STACK];
+} spawn = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void close_descriptors(void)
+{
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, 3u, ~0u, 0u) == 0)
+        return;
+#endif
+    for (int fd = 3; fd < SPAWN_HIGHEST_FD; fd++)
+        close(fd);
+}
+
+/* In the process that becomes the dumper. */
+static int become_dumper(void *unused)
+{
+    (void)unused;
+    int null = open("/dev/null", O_RDWR);
+    if (null < 0)
+        goto failed;
+    for (int fd = 0; fd < 3; fd++)
+        if (dup2(null, fd) < 0)
+            goto failed;
+    close_descriptors();
+    if (chdir("/") < 0) /* so that no folder is kept from being unmounted */
+        goto failed;
+
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    for (int number = 1; number < NSIG; number++)
+        sigaction(number, &standard, NULL); /* fails for those that cannot be changed anyway */
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execve(spawn.arguments[0], spawn.arguments, spawn.environment);
+failed:
+    spawn.error = errno;
+    _exit(127);
+}
+
+/* In the process between: leaves our session, so that no terminal's Ctrl-C or hang-up arrives, and
+ * ends, so that the dumper is nobody's child. */
+static int detach(void *unused)
+{
+    (void)unused;
+    if (setsid() < 0
+        || clone(become_dumper, spawn.dumper_stack + SPAWN_STACK, CLONE_VM | CLONE_VFORK, NULL) < 0)
+        spawn.error = errno;
+    _exit(0);
+}
+
+static int spawn_locked(const char *executable, const char *ring_path)
+{
+    char *arguments[] = {(char *)executable, "-E", "-P", "-m", "pytracer.dumper", (char *)ring_path, NULL};
+    memcpy(spawn.arguments, arguments, sizeof arguments);
+    size_t count = 0;
+    for (char **variable = environ; variable != NULL && *variable != NULL && count < SPAWN_ENVIRONMENT;
+         variable++)
+        /* the dumper is not to be recorded */
+        if (strncmp(*variable, "PYTRACE_RING=", sizeof "PYTRACE_RING=" - 1) != 0)
+            spawn.environment[count++] = *variable;
+    spawn.environment[count] = NULL;
+    spawn.error = 0;
+
+    /* No handler of the program may run in a process that shares its memory. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    /* No exit signal: no SIGCHLD, and invisible to a wait() without __WALL or __WCLONE. */
+    pid_t pid = clone(detach, spawn.detacher_stack + SPAWN_STACK, CLONE_VM | CLONE_VFORK, NULL);
+    if (pid < 0)
+        spawn.error = errno;
+    else
+        while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+            ;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -spawn.error;
+}
+
+int session_spawn_dumper(const char *executable, const char *ring_path)
+{
+    pthread_mutex_lock(&spawn.lock);
+    int error = spawn_locked(executable, ring_path);
+    pthread_mutex_unlock(&spawn.lock);
+    return error;
+}
+
+/* ---- this process in the recording -------------------------------------------------------- */
+
+#define CHECK_INTERVAL_NS 100000000 /* between two looks for a dumper that makes no progress */
+#define LEAVE_NS 30000000000        /* how long the end may take at all */
+#define LEAVE_IDLE_NS 5000000000    /* ... without any progress of the dumper */
+#define START_AGAIN_NS 3000000000   /* a dumper that has not come up by then is started again */
+
+static struct {
+    struct ring ring;
+    char path[PATH_MAX];
+    char executable[PATH_MAX];
+    uint32_t process;
+    bool joined;
+    bool registered;     /* false in a forked child that has not recorded anything yet */
+    bool leader;         /* started the recording: waits and prints at the end */
+    bool quiet;
+    dev_t stderr_device; /* of the file that standard error was when the recording began */
+    ino_t stderr_inode;
+    pthread_mutex_t check;
+    uint64_t checked_at, checked_passes;
+    pthread_mutex_t leave; /* locked by the first that leaves, for good */
+} self = {.check = PTHREAD_MUTEX_INITIALIZER, .leave = PTHREAD_MUTEX_INITIALIZER};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Sleeps, every time a little longer. */
+static void back_off(long *ns)
+{
+    nanosleep(&(struct timespec){.tv_nsec = *ns}, NULL);
+    *ns = *ns * 3 / 2 < 2000000 ? *ns * 3 / 2 : 2000000;
+}
+#define BACK_OFF_START 100000
+
+/* Keeps errno: the end of a process and the start of a chunk are no places where the program
+ * expects it to change. */
+static void check_dumper(uint64_t interval)
+{
+    if (!self.joined || pthread_mutex_trylock(&self.check) != 0)
+        return;
+    int error = errno;
+    uint64_t passes = ring_dumper_passes(&self.ring), now = now_ns();
+    if (passes != self.checked_passes || self.checked_at == 0) {
+        self.checked_passes = passes;
+        self.checked_at = now;
+    } else if (now - self.checked_at >= interval) {
+        self.checked_at = now;
+        enum dumper_state state = ring_dumper_state(&self.ring);
+        if (state != DUMPER_REFUSED && state != DUMPER_FINISHED && ring_has_dumper(self.path) == 0
+            && pthread_mutex_trylock(&spawn.lock) == 0) {
+            spawn_locked(self.executable, self.path);
+            pthread_mutex_unlock(&spawn.lock);
+        }
+    }
+    errno = error;
+    pthread_mutex_unlock(&self.check);
+}
+
+void session_check_dumper(void)
+{
+    check_dumper(CHECK_INTERVAL_NS);
+}
+
+/* The child of a fork. Locks that another thread of the parent held are nobody's here. */
+static void after_fork(void)
+{
+    pthread_mutex_init(&spawn.lock, NULL);
+    pthread_mutex_init(&self.check, NULL);
+    pthread_mutex_init(&self.leave, NULL);
+    if (!self.joined)
+        return;
+    self.leader = false;
+    self.registered = false;
+    if (session_after_fork != NULL)
+        session_after_fork();
+}
+
+static bool registered(void)
+{
+    if (self.joined && !self.registered) {
+        int index = ring_process_register(&self.ring, self.process + 1);
+        if (index < 0) {
+            self.joined = false; /* no place left: the recording goes on without this process */
+            return false;
+        }
+        self.process = (uint32_t)index;
+        self.registered = true;
+    }
+    return self.joined;
+}
+
+struct ring *session_ring(void)
+{
+    return registered() ? &self.ring : NULL;
+}
+
+uint32_t session_process(void)
+{
+    return registered() ? self.process : 0;
+}
+
+#ifdef __GLIBC__
+static void at_exit(int status, void *unused)
+{
+    (void)unused;
+    session_leave(status & 0xff);
+}
+#define AT_EXIT() on_exit(at_exit, NULL)
+#else
+static void at_exit(void)
+{
+    session_leave(SESSION_STATUS_UNKNOWN);
+}
+#define AT_EXIT() atexit(at_exit)
+#endif
+
+/* Whether the ring's settings have exactly this `name=value`. */
+static bool has_setting(const struct ring_header *header, const char *setting)
+{
+    const char *text = header->settings;
+    const char *end = text + (header->settings_size < RING_SETTINGS_SIZE ? header->settings_size
+                                                                         : RING_SETTINGS_SIZE);
+    while (text < end) {
+        size_t size = strnlen(text, (size_t)(end - text));
+        if (size == strlen(setting) && memcmp(text, setting, size) == 0)
+            return true;
+        text += size + 1;
+    }
+    return false;
+}
+
+int session_join(const char *ring_path, const char *executable, bool quiet)
+{
+    static bool handlers;
+    if (self.joined)
+        return -EALREADY;
+    if (strlen(ring_path) >= sizeof self.path || strlen(executable) >= sizeof self.executable)
+        return -ENAMETOOLONG;
+    if (!handlers) {
+        int error = pthread_atfork(NULL, NULL, after_fork);
+        if (error)
+            return -error;
+        if (AT_EXIT() != 0)
+            return -ENOMEM;
+        handlers = true;
+    }
+    int lock_fd;
+    int error = ring_attach(&self.ring, ring_path, RING_PRODUCER, &lock_fd);
+    if (error)
+        return error;
+    int index = ring_process_register(&self.ring, 0);
+    if (index < 0) {
+        ring_detach(&self.ring);
+        return index;
+    }
+    struct stat status;
+    if (fstat(STDERR_FILENO, &status) < 0)
+        memset(&status, 0, sizeof status);
+    self.stderr_device = status.st_dev;
+    self.stderr_inode = status.st_ino;
+    strcpy(self.path, ring_path);
+    strcpy(self.executable, executable);
+    self.process = (uint32_t)index;
+    self.quiet = quiet || has_setting(self.ring.header, "quiet=1");
+    self.leader = self.registered = self.joined = true;
+    return 0;
+}
+
+/* ---- waiting ------------------------------------------------------------------------------ */
+
+enum dumper_state session_wait_ready(double seconds, char *message, size_t size)
+{
+    if (size)
+        *message = '\0';
+    if (!self.joined)
+        return DUMPER_STARTING;
+    uint64_t start = now_ns(), limit = (uint64_t)(seconds * 1e9);
+    bool again = false;
+    long pause = BACK_OFF_START;
+    enum dumper_state state;
+    while ((state = ring_dumper_state(&self.ring)) == DUMPER_STARTING && now_ns() - start < limit) {
+        if (!again && now_ns() - start >= START_AGAIN_NS && ring_has_dumper(self.path) == 0) {
+            session_spawn_dumper(self.executable, self.path);
+            again = true;
+        }
+        back_off(&pause);
+    }
+    if (state == DUMPER_READY)
+        ring_clock_calibrate(&self.ring);
+    else if (state == DUMPER_STARTING)
+        snprintf(message, size,
+                 "pytrace: the process that saves the recording does not start; this shows why:\n"
+                 "  %s -E -P -m pytracer.dumper %s",
+                 self.executable, self.path);
+    else
+        snprintf(message, size, "%.*s", RING_MESSAGE_SIZE, self.ring.header->message);
+    return state;
+}
+
+/* Waits until the dumper has saved everything of this process. False: it did not, within bounds. */
+static bool wait_saved(void)
+{
+    uint64_t start = now_ns(), moved = start, passes = ring_dumper_passes(&self.ring);
+    long pause = BACK_OFF_START;
+    while (ring_process_state(&self.ring, self.process) != PROCESS_SAVED) {
+        uint64_t now = now_ns();
+        if (ring_dumper_passes(&self.ring) != passes) {
+            passes = ring_dumper_passes(&self.ring);
+            moved = now;
+        }
+        if (now - start > LEAVE_NS || now - moved > LEAVE_IDLE_NS)
+            return false;
+        check_dumper(CHECK_INTERVAL_NS);
+        back_off(&pause);
+    }
+    return true;
+}
+
+/* The text and a line's end to standard error, in one write. */
+static void say(const char *text, size_t size)
+{
+    struct stat status;
+    if (fstat(STDERR_FILENO, &status) < 0 || status.st_dev != self.stderr_device
+        || status.st_ino != self.stderr_inode)
+        return;
+    char line[RING_MESSAGE_SIZE + 1];
+    if (size > RING_MESSAGE_SIZE)
+        size = RING_MESSAGE_SIZE;
+    memcpy(line, text, size);
+    line[size] = '\n';
+    while (write(STDERR_FILENO, line, size + 1) < 0 && errno == EINTR)
+        ;
+}
+
+void session_leave(int exit_status)
+{
+    /* Whoever comes second (another thread, a handler that calls exit) has nothing to do. */
+    if (!self.joined || pthread_mutex_trylock(&self.leave) != 0)
+        return;
+    if (session_before_leave != NULL)
+        session_before_leave();
+    if (!self.registered)
+        return;
+    ring_process_exit(&self.ring, self.process, exit_status);
+    if (!self.leader)
+        return;
+    static const char late[] = "pytrace: the recording is not yet saved; that goes on in the background";
+    if (!wait_saved()) {
+        if (!self.quiet)
+            say(late, sizeof late - 1);
+        return;
+    }
+    const char *message = self.ring.header->message;
+    size_t size = strnlen(message, RING_MESSAGE_SIZE);
+    if (size && !self.quiet)
+        say(message, size);
+}
