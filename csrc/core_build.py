@@ -1,8 +1,8 @@
 """Builds `pytracer._core`: ring, records and segments for the dumper and the reader (cffi, API mode).
 
-setup.py calls it through `cffi_modules`, in the project's root. `ffi` and `lib` of the module hold
-exactly what stands in DECLARATIONS; the headers in this folder say what each does. Every call
-releases the GIL.
+setup.py calls `ffi` through `cffi_modules`, in the project's root. The module's `lib` holds exactly
+what stands in DECLARATIONS; the headers in this folder say what each does. Every call releases the
+GIL.
 
 Also writes `unprintable.h`, the building Python's answers to str.isprintable (`python
 csrc/core_build.py` writes that alone).
@@ -135,8 +135,8 @@ def write_unprintable(path: Path) -> None:
         new.replace(path)
 
 
-def build() -> cffi.FFI:
-    """The module's builder, for setup.py."""
+def ffi() -> cffi.FFI:
+    """The module's builder; setup.py asks for it by this name."""
     write_unprintable(FOLDER / "unprintable.h")
     flags = ["-std=gnu11", "-O2", "-fvisibility=hidden", "-Wall", "-Wextra"]
     if os.environ.get("PYTRACE_WERROR"):
@@ -156,5 +156,3 @@ def build() -> cffi.FFI:
 
 if __name__ == "__main__":
     write_unprintable(Path(__file__).with_name("unprintable.h"))
-else:
-    ffi = build()
