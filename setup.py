@@ -72,7 +72,7 @@ setup(
     ext_modules=[
         Extension(
             "pytracer._hook",
-            sources=[f"csrc/{name}.c" for name in ("module", "hook", "codes", "values", "ring", "session")],
+            sources=[f"csrc/{name}.c" for name in ("module", "hook", "monitoring", "profile", "codes", "values", "ring", "session")],
             depends=sorted(f"csrc/{header.name}" for header in (ROOT / "csrc").glob("*.h")),
             extra_compile_args=FLAGS,
         )

@@ -8,6 +8,7 @@
 #include "ring_abi.h" /* enum clock_kind */
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

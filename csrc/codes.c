@@ -1,0 +1,528 @@
+/* Code objects and types: numbers, scope, arguments; codes.h tells what is promised. */
+
+#include "codes.h"
+
+#include <regex.h>
+#include <stdlib.h>
+
+#include "event.h"
+#include "values.h"
+
+Py_ssize_t codes_extra_index = -1;
+
+static struct codes_config config;
+static regex_t redact;
+static bool has_redact;
+static struct stream definitions; /* ring == NULL: nothing is recorded */
+
+/* ---- text --------------------------------------------------------------------------------- */
+
+size_t codes_utf8(uint8_t *buffer, size_t size, PyObject *str, size_t characters, bool *cut)
+{
+    uint8_t *p = buffer;
+    Py_ssize_t length = PyUnicode_GET_LENGTH(str), i = 0;
+    int kind = PyUnicode_KIND(str);
+    const void *data = PyUnicode_DATA(str);
+    for (; i < length && (size_t)i < characters; i++) {
+        Py_UCS4 c = PyUnicode_READ(kind, data, i);
+        size_t room = size - (size_t)(p - buffer);
+        if (c < 0x80) {
+            if (room < 1)
+                break;
+            *p++ = (uint8_t)c;
+        } else if (c < 0x800) {
+            if (room < 2)
+                break;
+            *p++ = (uint8_t)(0xc0 | c >> 6);
+            *p++ = (uint8_t)(0x80 | (c & 0x3f));
+        } else if (c < 0x10000) {
+            if (room < 3)
+                break;
+            *p++ = (uint8_t)(0xe0 | c >> 12);
+            *p++ = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+            *p++ = (uint8_t)(0x80 | (c & 0x3f));
+        } else {
+            if (room < 4)
+                break;
+            *p++ = (uint8_t)(0xf0 | c >> 18);
+            *p++ = (uint8_t)(0x80 | (c >> 12 & 0x3f));
+            *p++ = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+            *p++ = (uint8_t)(0x80 | (c & 0x3f));
+        }
+    }
+    *cut = i < length;
+    return (size_t)(p - buffer);
+}
+
+/* UTF-8 of any object that is a str; nothing of others. */
+static size_t text_of(char *buffer, size_t size, PyObject *object)
+{
+    bool cut;
+    if (object == NULL || !PyUnicode_Check(object) || !compat_str_is_ready(object))
+        return 0;
+    return codes_utf8((uint8_t *)buffer, size, object, size, &cut);
+}
+
+size_t codes_qualified(char *buffer, size_t size, PyObject *module, PyObject *qualname)
+{
+    size_t length = size > 1 ? text_of(buffer, size - 1, module) : 0;
+    if (length == 8 && memcmp(buffer, "builtins", 8) == 0)
+        length = 0;
+    if (length)
+        buffer[length++] = '.';
+    return length + text_of(buffer + length, size - length, qualname);
+}
+
+/* ---- configuration ------------------------------------------------------------------------ */
+
+static void free_info(void *info)
+{
+    if (info != NULL) {
+        PyMem_RawFree(((struct code_info *)info)->arguments);
+        PyMem_RawFree(info);
+    }
+}
+
+int codes_init(void)
+{
+    if (codes_extra_index < 0) {
+        codes_extra_index = PyUnstable_Eval_RequestCodeExtraIndex(free_info);
+        if (codes_extra_index < 0) {
+            PyErr_SetString(PyExc_RuntimeError, "pytrace: no place left on code objects");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int copy_text(char **to, const char *from)
+{
+    free(*to);
+    *to = NULL;
+    if (from != NULL && (*to = strdup(from)) == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
+static int copy_list(char ***to, char **from)
+{
+    size_t count = 0;
+    if (*to != NULL)
+        for (char **text = *to; *text != NULL; text++)
+            free(*text);
+    free(*to);
+    *to = NULL;
+    if (from == NULL)
+        return 0;
+    while (from[count] != NULL)
+        count++;
+    if ((*to = calloc(count + 1, sizeof **to)) == NULL)
+        goto no_memory;
+    for (size_t i = 0; i < count; i++)
+        if (((*to)[i] = strdup(from[i])) == NULL)
+            goto no_memory;
+    return 0;
+no_memory:
+    PyErr_NoMemory();
+    return -1;
+}
+
+int codes_configure(const struct codes_config *from)
+{
+    if (copy_list(&config.modules, from->modules) || copy_list(&config.exclude, from->exclude) ||
+        copy_text(&config.stdlib_path, from->stdlib_path) || copy_text(&config.own_path, from->own_path) ||
+        copy_text(&config.own_alias, from->own_alias) || copy_text(&config.directory, from->directory))
+        return -1;
+    config.site_packages = from->site_packages;
+    config.stdlib = from->stdlib;
+    if (has_redact)
+        regfree(&redact);
+    has_redact = false;
+    if (from->redact != NULL) {
+        char message[200];
+        if (regcomp(&redact, from->redact, REG_EXTENDED | REG_ICASE | REG_NOSUB)) {
+            PyErr_Format(PyExc_ValueError, "%s", codes_check_pattern(from->redact, message, sizeof message));
+            return -1;
+        }
+        has_redact = true;
+    }
+    return 0;
+}
+
+const char *codes_check_pattern(const char *pattern, char *message, size_t size)
+{
+    regex_t compiled;
+    int error = regcomp(&compiled, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB);
+    if (error == 0) {
+        regfree(&compiled);
+        return NULL;
+    }
+    regerror(error, &compiled, message, size);
+    return message;
+}
+
+/* ---- scope -------------------------------------------------------------------------------- */
+
+/* Is `file` this path, or below it? */
+static bool is_below(const char *file, const char *path)
+{
+    if (path == NULL)
+        return false;
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    return strncmp(file, path, size) == 0 && (file[size] == '/' || file[size] == 0 || size == 1);
+}
+
+static bool is_below_any(const char *file, char **paths)
+{
+    for (; *paths != NULL; paths++)
+        if (is_below(file, *paths))
+            return true;
+    return false;
+}
+
+static bool starts_with(const char *text, const char *start) { return strncmp(text, start, strlen(start)) == 0; }
+
+/* The import system, and what runs before and around the program as part of the interpreter. */
+static const char *const frozen[] = {
+    "<frozen importlib.", "<frozen zipimport>", "<frozen runpy>", "<frozen site>", "<frozen getpath>",
+};
+
+static enum scope scope_of(const char *file)
+{
+    for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++)
+        if (starts_with(file, frozen[i]))
+            return SCOPE_OUT;
+    if (is_below(file, config.own_path) || (config.own_alias != NULL && strcmp(file, config.own_alias) == 0))
+        return SCOPE_OUT;
+    bool in_site_packages = strstr(file, "/site-packages/") != NULL || strstr(file, "/dist-packages/") != NULL;
+    if (!config.site_packages && in_site_packages)
+        return SCOPE_OUT;
+    if (!config.stdlib && !in_site_packages && (is_below(file, config.stdlib_path) || starts_with(file, "<frozen ")))
+        return SCOPE_OUT;
+    if (config.exclude != NULL && is_below_any(file, config.exclude))
+        return SCOPE_OUT;
+    if (config.modules != NULL && !is_below_any(file, config.modules))
+        return SCOPE_OUT;
+    return SCOPE_IN;
+}
+
+/* The file's absolute name. `<string>` and the like stay as they are. */
+static size_t file_name(char *buffer, size_t size, PyCodeObject *code)
+{
+    size_t length = 0;
+    char name[4096];
+    size_t name_size = text_of(name, sizeof name - 1, code->co_filename);
+    name[name_size] = 0;
+    const char *rest = name;
+    if (name[0] != '/' && name[0] != '<' && name[0] != 0 && config.directory != NULL) {
+        while (starts_with(rest, "./"))
+            rest += 2;
+        length = strnlen(config.directory, size - 2);
+        memcpy(buffer, config.directory, length);
+        if (length == 0 || buffer[length - 1] != '/')
+            buffer[length++] = '/';
+    }
+    size_t rest_size = strnlen(rest, size - 1 - length);
+    memcpy(buffer + length, rest, rest_size);
+    buffer[length + rest_size] = 0;
+    return length + rest_size;
+}
+
+/* ---- definitions -------------------------------------------------------------------------- */
+
+void codes_open(struct ring *ring, uint32_t process)
+{
+    stream_open(&definitions, ring, process, 0, CHUNK_DEFINITIONS);
+}
+
+void codes_after_fork(struct ring *ring, uint32_t process)
+{
+    stream_abandon(&definitions);
+    codes_open(ring, process);
+}
+
+void codes_close(void)
+{
+    if (definitions.ring != NULL)
+        stream_close(&definitions);
+}
+
+#define DEFINITION_MAX (RING_MIN_CHUNK_SIZE / 2)
+
+/* A definition is: 0a LEN | KIND<<3|2 LEN | fields. NULL where there is no room now. */
+static uint8_t *definition_open(int kind, size_t size, uint8_t **record, uint8_t **body)
+{
+    if (definitions.ring == NULL)
+        return NULL;
+    uint8_t *p = stream_reserve(&definitions, size);
+    if (p == NULL)
+        return NULL;
+    definitions.lost = 0; /* what was not defined is defined at its next event */
+    *record = wire_open(p, 1);
+    *body = wire_open(*record, kind);
+    return *body;
+}
+
+static void definition_close(uint8_t *record, uint8_t *body, uint8_t *end)
+{
+    stream_commit(&definitions, wire_close(record, wire_close(body, end)));
+}
+
+bool codes_define_thread(uint32_t stream, uint64_t tid, const char *name, size_t size)
+{
+    uint8_t *record, *body;
+    if (size > 1000)
+        size = 1000;
+    uint8_t *p = definition_open(3, size + 64, &record, &body);
+    if (p == NULL)
+        return false;
+    p = event_put(p, 1, stream);
+    p = event_put(p, 2, definitions.process);
+    p = event_put(p, 3, tid);
+    p = wire_put_bytes(p, 4, name, size);
+    definition_close(record, body, p);
+    return true;
+}
+
+bool codes_define_process(uint32_t parent, const char *command, size_t size, const char *python)
+{
+    uint8_t *record, *body;
+    if (size > 16384)
+        size = 16384;
+    uint8_t *p = definition_open(4, size + strlen(python) + 64, &record, &body);
+    if (p == NULL)
+        return false;
+    p = event_put(p, 1, definitions.process);
+    p = event_put(p, 2, (uint64_t)getpid());
+    p = event_put(p, 3, parent);
+    p = wire_put_bytes(p, 4, command, size);
+    p = wire_put_bytes(p, 5, python, strlen(python));
+    definition_close(record, body, p);
+    return true;
+}
+
+/* ---- code objects ------------------------------------------------------------------------- */
+
+static int argument_count(PyCodeObject *code)
+{
+    return code->co_argcount + code->co_kwonlyargcount + !!(code->co_flags & CO_VARARGS) +
+           !!(code->co_flags & CO_VARKEYWORDS);
+}
+
+/* Slots hold: positional, keyword-only, *args, **kw. In a signature *args stands before the
+ * keyword-only ones. */
+static int argument_slot(PyCodeObject *code, int position)
+{
+    int positional = code->co_argcount, keyword_only = code->co_kwonlyargcount;
+    bool varargs = code->co_flags & CO_VARARGS;
+    if (position < positional || !varargs)
+        return position;
+    if (position == positional)
+        return positional + keyword_only;
+    return position <= positional + keyword_only ? position - 1 : position;
+}
+
+static PyObject *slot_name(PyCodeObject *code, int slot) { return PyTuple_GET_ITEM(code->co_localsplusnames, slot); }
+
+static bool looks_secret(PyObject *name)
+{
+    char text[256];
+    text[text_of(text, sizeof text - 1, name)] = 0;
+    return has_redact && regexec(&redact, text, 0, NULL, 0) == 0;
+}
+
+static void make_head(struct code_info *info)
+{
+    uint8_t *p = event_open(info->head, EVENT_CALL, info->number);
+    *p++ = WIRE_TAG(EVENT_TIME, WIRE_VARINT);
+    info->head_size = (uint8_t)(p - info->head);
+}
+
+bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
+{
+    int count = argument_count(code);
+    uint8_t *record, *body;
+    char text[4200];
+
+    if (info->number)
+        return true;
+    if (info->arguments == NULL && count) {
+        info->arguments = PyMem_RawCalloc((size_t)count, sizeof *info->arguments);
+        if (info->arguments == NULL)
+            return false;
+    }
+    uint8_t *p = definition_open(1, DEFINITION_MAX, &record, &body);
+    if (p == NULL)
+        return false;
+    uint32_t number = ring_next_number(definitions.ring);
+    if (number >= 1u << 28) /* its head would not be copied in one word */
+        return false;
+    p = event_put(p, 1, number);
+    PyObject *module = globals != NULL && PyDict_Check(globals) ? PyDict_GetItemString(globals, "__name__") : NULL;
+    p = wire_put_bytes(p, 2, text, text_of(text, 500, module));
+    p = wire_put_bytes(p, 3, text, text_of(text, 1000, code->co_qualname));
+    p = wire_put_bytes(p, 4, text, file_name(text, sizeof text, code));
+    p = event_put(p, 5, (uint32_t)code->co_firstlineno);
+    size_t each = count ? 16384 / (size_t)count : 0;
+    if (each > 256)
+        each = 256;
+    for (int i = 0; i < count; i++) {
+        int slot = argument_slot(code, i);
+        PyObject *name = slot_name(code, slot);
+        char kind = PyBytes_AS_STRING(code->co_localspluskinds)[slot];
+        info->arguments[i].slot = (uint16_t)slot;
+        info->arguments[i].cell = (kind & 0x40) != 0; /* CO_FAST_CELL */
+        info->arguments[i].redacted = looks_secret(name);
+        if ((size_t)(p - body) + each + 64 < DEFINITION_MAX)
+            p = wire_put_bytes(p, 6, text, text_of(text, each, name));
+    }
+    p = event_put(p, 7, (uint32_t)code->co_flags);
+    definition_close(record, body, p);
+
+    info->number = number;
+    info->argument_count = (uint16_t)count;
+    info->generator = code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
+    make_head(info);
+    return true;
+}
+
+/* Arguments beyond this share the room that is left, and are cut. */
+static uint32_t room_for(int arguments)
+{
+    size_t room = EVENT_HEAD_MAX + (size_t)arguments * (values_max + 2 * VALUE_ROOM_MIN);
+    return room > RING_MIN_CHUNK_SIZE / 2 ? RING_MIN_CHUNK_SIZE / 2 : (uint32_t)room;
+}
+
+static struct code_info *attach_info(PyCodeObject *code)
+{
+    struct code_info *info = codes_info(code);
+    if (info != NULL)
+        return info;
+    info = PyMem_RawCalloc(1, sizeof *info);
+    if (info != NULL && PyUnstable_Code_SetExtra((PyObject *)code, codes_extra_index, info) < 0) {
+        PyErr_Clear();
+        PyMem_RawFree(info);
+        return NULL;
+    }
+    return info;
+}
+
+struct code_info *codes_resolve(PyCodeObject *code, PyObject *globals)
+{
+    struct code_info *info = attach_info(code);
+    if (info == NULL)
+        return NULL;
+    if (!info->resolved) {
+        char file[4200];
+        file_name(file, sizeof file, code);
+        info->scope = info->notrace ? SCOPE_NOTRACE : scope_of(file);
+        info->room = room_for(argument_count(code));
+        info->resolved = true;
+    }
+    if (info->scope == SCOPE_IN && !codes_define(code, info, globals))
+        return NULL;
+    return info;
+}
+
+int codes_notrace(PyCodeObject *code)
+{
+    struct code_info *info = attach_info(code);
+    if (info == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    info->notrace = true;
+    if (info->resolved)
+        info->scope = SCOPE_NOTRACE;
+    return 0;
+}
+
+/* ---- types -------------------------------------------------------------------------------- */
+
+/* By address. A type may die and another come to its place: its name, with the name's hash, has
+ * to be the same too, else it is defined anew. */
+struct type_slot {
+    PyTypeObject *type;
+    const void *name;
+    Py_hash_t hash;
+    uint32_t number;
+};
+
+static struct type_slot *types;
+static size_t types_size, types_used; /* size: a power of two */
+
+static size_t type_start(const PyTypeObject *type)
+{
+    uint64_t address = (uint64_t)(uintptr_t)type;
+    return (size_t)((address >> 4) * 0x9E3779B97F4A7C15u >> 32) & (types_size - 1);
+}
+
+static bool types_grow(void)
+{
+    struct type_slot *old = types;
+    size_t old_size = types_size, size = old_size ? old_size * 2 : 256;
+    struct type_slot *bigger = PyMem_RawCalloc(size, sizeof *bigger);
+    if (bigger == NULL)
+        return false;
+    types = bigger;
+    types_size = size;
+    for (size_t i = 0; i < old_size; i++)
+        if (old[i].type != NULL) {
+            size_t at = type_start(old[i].type);
+            while (types[at].type != NULL)
+                at = (at + 1) & (size - 1);
+            types[at] = old[i];
+        }
+    PyMem_RawFree(old);
+    return true;
+}
+
+static uint32_t define_type(PyTypeObject *type, PyObject *qualname)
+{
+    uint8_t *record, *body;
+    char name[1024];
+    size_t size;
+    uint8_t *p = definition_open(2, sizeof name + 64, &record, &body);
+    if (p == NULL)
+        return 0;
+    if (qualname != NULL) {
+        PyObject *module = type->tp_dict != NULL ? PyDict_GetItemString(type->tp_dict, "__module__") : NULL;
+        size = codes_qualified(name, sizeof name, module, qualname);
+    } else {
+        size = strnlen(type->tp_name, sizeof name);
+        memcpy(name, type->tp_name, size);
+    }
+    uint32_t number = ring_next_number(definitions.ring);
+    p = event_put(p, 1, number);
+    p = wire_put_bytes(p, 2, name, size);
+    definition_close(record, body, p);
+    return number;
+}
+
+uint32_t codes_type(PyTypeObject *type)
+{
+    bool heap = type->tp_flags & Py_TPFLAGS_HEAPTYPE;
+    PyObject *qualname = heap ? ((PyHeapTypeObject *)type)->ht_qualname : NULL;
+    const void *name = heap ? (const void *)qualname : type->tp_name;
+    Py_hash_t hash = qualname != NULL && PyUnicode_CheckExact(qualname) ? ((PyASCIIObject *)qualname)->hash : 0;
+
+    if (types_used * 2 >= types_size && !types_grow())
+        return 0;
+    size_t at = type_start(type);
+    while (types[at].type != NULL && types[at].type != type)
+        at = (at + 1) & (types_size - 1);
+    struct type_slot *slot = &types[at];
+    if (slot->type == type && slot->name == name && slot->hash == hash)
+        return slot->number;
+    uint32_t number = define_type(type, qualname);
+    if (number == 0)
+        return 0;
+    if (slot->type == NULL)
+        types_used++;
+    *slot = (struct type_slot){type, name, hash, number};
+    return number;
+}

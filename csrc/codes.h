@@ -1,0 +1,96 @@
+/* What the hook knows of each code object and type: its number in the recording, whether it is in
+ * scope, and where its arguments are. Definitions go out here, through a stream of their own.
+ *
+ * All of it under the GIL.
+ */
+#ifndef PYTRACE_CODES_H
+#define PYTRACE_CODES_H
+
+#include "pycompat.h"
+#include "ring.h"
+
+enum scope {
+    SCOPE_IN = 0,      /* recorded */
+    SCOPE_OUT = 1,     /* not recorded, what it calls may be */
+    SCOPE_NOTRACE = 2, /* neither it nor what it calls */
+};
+
+struct argument {
+    uint16_t slot;   /* in the frame's locals */
+    bool cell;       /* the slot holds a cell with the value */
+    bool redacted;
+};
+
+/* Everything that recording an event of this code needs; hangs on the code object itself. */
+struct code_info {
+    uint32_t number;         /* 0: not defined yet */
+    uint8_t scope;           /* enum scope */
+    bool resolved;           /* scope has been decided */
+    bool notrace;            /* @notrace: stands above scope */
+    bool generator;          /* generator, coroutine or asynchronous generator */
+    uint8_t head_size;
+    uint8_t head[14];        /* how each record of it begins; byte 2 is the kind's tag */
+    uint16_t argument_count;
+    uint32_t room;           /* bytes that its call record may take */
+    struct argument *arguments;
+};
+
+#define CODE_HEAD_KIND 2     /* where in `head` the kind's tag is */
+
+struct codes_config {
+    /* Absolute paths of files and folders, NULL-terminated; NULL: everything is in scope. */
+    char **modules;
+    char **exclude;
+    bool site_packages, stdlib;
+    char *stdlib_path;
+    char *own_path;          /* our package: never recorded */
+    char *own_alias;         /* pytrace.py */
+    char *directory;         /* what relative file names are relative to */
+    char *redact;            /* POSIX extended regular expression, case ignored; NULL: none */
+};
+
+extern Py_ssize_t codes_extra_index;
+
+/* Prepares; once per process. 0, or -1 with a Python exception. */
+int codes_init(void);
+/* Takes over a copy of config. 0, or -1 with a Python exception. All codes are decided anew. */
+int codes_configure(const struct codes_config *config);
+/* NULL, or what is wrong with this pattern (PyMem_Malloc'ed text). */
+const char *codes_check_pattern(const char *pattern, char *message, size_t size);
+
+/* Opens the definitions' stream in this recording. */
+void codes_open(struct ring *ring, uint32_t process);
+void codes_after_fork(struct ring *ring, uint32_t process);
+void codes_close(void);
+
+/* The info that hangs on the code object, or NULL. */
+static inline struct code_info *codes_info(PyCodeObject *code)
+{
+    return compat_code_extra(code, codes_extra_index);
+}
+
+/* The same; made, its scope decided (and, when in scope, defined) where that has not been done.
+ * `globals`: of the frame, for the module's name; may be NULL. NULL, without an exception, where
+ * memory or the ring is short: try again at the next event. */
+struct code_info *codes_resolve(PyCodeObject *code, PyObject *globals);
+/* Defines a code that is in no scope: log() may be called anywhere. False: no room now. */
+bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals);
+/* Marks a code object: neither it nor what it calls. 0 or -1 with a Python exception. */
+int codes_notrace(PyCodeObject *code);
+
+/* The number of a type, defined at first sight; 0 where there is no room for its definition. */
+uint32_t codes_type(PyTypeObject *type);
+
+/* Definitions that hook.c makes. False: no room now. */
+bool codes_define_thread(uint32_t stream, uint64_t tid, const char *name, size_t size);
+bool codes_define_process(uint32_t parent, const char *command, size_t size, const char *python);
+
+/* Is it a function's __module__ and __qualname__ in the form module.qualname? Writes UTF-8, at most
+ * `size` bytes, returns how many. Objects that are no str are left out. */
+size_t codes_qualified(char *buffer, size_t size, PyObject *module, PyObject *qualname);
+
+/* UTF-8 of at most `characters` characters and `size` bytes of a str, lone surrogates as three
+ * bytes. *cut tells whether anything was left out. */
+size_t codes_utf8(uint8_t *buffer, size_t size, PyObject *str, size_t characters, bool *cut);
+
+#endif

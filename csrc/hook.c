@@ -1,0 +1,397 @@
+/* Recording: what happens seldom. hook.h has the hot path and tells how the parts lie together. */
+
+#include "hook.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "session.h"
+
+struct hook hook;
+_Thread_local struct thread *hook_thread __attribute__((tls_model("initial-exec")));
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+/* A thread ends without the GIL, so that the list has a lock of its own. */
+static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct thread *threads;
+static pthread_key_t thread_key; /* only for its destructor */
+
+#define FIRST_CALLS 256 /* open calls that a thread has room for at first */
+
+static void free_thread(struct thread *thread)
+{
+    PyMem_RawFree(thread->calls);
+    PyMem_RawFree(thread);
+}
+
+/* The thread ends: its stream is given back. */
+static void thread_ended(void *pointer)
+{
+    struct thread *thread = pointer;
+    pthread_mutex_lock(&threads_lock);
+    *thread->previous = thread->next;
+    if (thread->next != NULL)
+        thread->next->previous = thread->previous;
+    if (hook.recording)
+        stream_close(&thread->stream);
+    pthread_mutex_unlock(&threads_lock);
+    hook_thread = NULL;
+    free_thread(thread);
+}
+
+struct thread *hook_thread_make(void)
+{
+    if (session_ring() == NULL)
+        return NULL;
+    struct thread *thread = PyMem_RawCalloc(1, sizeof *thread);
+    if (thread == NULL || (thread->calls = PyMem_RawCalloc(FIRST_CALLS, sizeof *thread->calls)) == NULL) {
+        PyMem_RawFree(thread);
+        return NULL;
+    }
+    thread->top = thread->calls + 1;
+    thread->end = thread->calls + FIRST_CALLS;
+    stream_open(&thread->stream, session_ring(), session_process(), (uint64_t)syscall(SYS_gettid), CHUNK_EVENTS);
+    thread->stream.time = clock_units(hook.clock_kind, hook.clock_shift);
+    if (pthread_setspecific(thread_key, thread) != 0) {
+        free_thread(thread);
+        return NULL;
+    }
+    pthread_mutex_lock(&threads_lock);
+    thread->next = threads;
+    thread->previous = &threads;
+    if (threads != NULL)
+        threads->previous = &thread->next;
+    threads = thread;
+    pthread_mutex_unlock(&threads_lock);
+    return hook_thread = thread;
+}
+
+bool hook_grow(struct thread *thread)
+{
+    size_t size = (size_t)(thread->end - thread->calls), used = (size_t)(thread->top - thread->calls);
+    struct open_call *calls = PyMem_RawRealloc(thread->calls, size * 2 * sizeof *calls);
+    if (calls == NULL)
+        return false;
+    thread->calls = calls;
+    thread->top = calls + used;
+    thread->end = calls + size * 2;
+    return true;
+}
+
+/* What threading.Thread calls this thread, as far as it can be read without running code of the
+ * program: from the object in threading._active, or the one whose _bootstrap runs right now. */
+static PyObject *thread_object(PyObject *threading)
+{
+    PyObject *active = PyDict_GetItemString(threading, "_active"), *thread = NULL;
+    PyObject *ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
+    if (ident == NULL)
+        PyErr_Clear();
+    else if (active != NULL && PyDict_CheckExact(active))
+        thread = PyDict_GetItem(active, ident);
+    Py_XDECREF(ident);
+    if (thread != NULL)
+        return thread;
+    compat_frame *frame = compat_current_frame();
+    PyCodeObject *code = frame != NULL ? compat_frame_code(frame) : NULL;
+    if (code != NULL && code->co_argcount == 1 &&
+        PyUnicode_CompareWithASCIIString(code->co_qualname, "Thread._bootstrap") == 0)
+        return compat_frame_local(frame, 0);
+    return NULL;
+}
+
+static size_t thread_name(char *name, size_t size)
+{
+    static const char main_thread[] = "MainThread";
+    PyObject *modules = PyImport_GetModuleDict();
+    PyObject *module = modules != NULL ? PyDict_GetItemString(modules, "threading") : NULL;
+    PyObject *object = module != NULL && PyModule_Check(module) ? thread_object(PyModule_GetDict(module)) : NULL;
+    if (object != NULL) {
+        PyObject *dict = PyObject_GenericGetDict(object, NULL);
+        if (dict == NULL)
+            PyErr_Clear();
+        size_t length = dict != NULL && PyDict_Check(dict)
+                            ? codes_qualified(name, size, NULL, PyDict_GetItemString(dict, "_name"))
+                            : 0;
+        Py_XDECREF(dict);
+        if (length)
+            return length;
+    }
+    if (syscall(SYS_gettid) != getpid())
+        return 0;
+    memcpy(name, main_thread, sizeof main_thread - 1);
+    return sizeof main_thread - 1;
+}
+
+/* ---- chunks ------------------------------------------------------------------------------- */
+
+#define DUMPER_CHECK_UNITS (1u << 22) /* some 20 ms: how often a full ring makes us look for the dumper */
+
+uint8_t *hook_room(struct thread *thread, size_t size)
+{
+    static uint64_t checked;
+    struct stream *stream = &thread->stream;
+    if (!thread->defined) {
+        char name[200];
+        thread->defined = codes_define_thread(stream->id, stream->tid, name, thread_name(name, sizeof name));
+    }
+    uint8_t *p = stream_next_chunk(stream, size + EVENT_HEAD_MAX);
+    uint64_t now = hook_now(thread);
+    if (p != NULL || now - checked > DUMPER_CHECK_UNITS) {
+        checked = now;
+        session_check_dumper();
+    }
+    if (p != NULL && stream->lost) {
+        uint8_t *end = event_open(p, EVENT_LOST, stream->lost);
+        end = event_put(end, EVENT_TIME, now - stream->time);
+        stream->lost = 0;
+        hook_commit(thread, p, end, now);
+        p = stream->next;
+    }
+    return p;
+}
+
+/* ---- events that are out of the ordinary -------------------------------------------------- */
+
+struct open_call *hook_find(struct thread *thread, PyCodeObject *code, bool *depth_changed)
+{
+    struct open_call *call = thread->top - 1;
+    while (call > thread->calls && call->code != code)
+        call--;
+    if (call == thread->calls)
+        return NULL;
+    *depth_changed = thread->top != call + 1;
+    thread->stream.depth -= (int32_t)(thread->top - (call + 1));
+    thread->top = call + 1;
+    return call;
+}
+
+void hook_leave_unknown(struct thread *thread, PyCodeObject *code, struct code_info *info, enum event_kind kind,
+                        PyObject *value)
+{
+    /* As if its call had been recorded, at a time that nobody knows. */
+    if (thread->top == thread->end && !hook_grow(thread))
+        return;
+    struct open_call *call = thread->top++;
+    *call = (struct open_call){code, info, 0, 0};
+    thread->stream.depth++;
+    hook_leave(thread, call, kind, value, true);
+}
+
+void hook_raise(struct thread *thread, struct code_info *info, PyObject *exception, int line)
+{
+    uint64_t now = hook_now(thread);
+    uint8_t *record = hook_reserve(thread, HOOK_ROOM_FOR_VALUE);
+    if (record == NULL)
+        return;
+    uint8_t *p = hook_head(record, info, EVENT_RAISE, now - thread->stream.time);
+    if (line > 0)
+        p = event_put(p, EVENT_LINE, (uint64_t)line);
+    if (exception != NULL)
+        p = values_put(p, record + HOOK_ROOM_FOR_VALUE - WIRE_CLOSE_MAX, EVENT_VALUE, exception);
+    hook_commit(thread, record, p, now);
+}
+
+int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
+{
+    struct thread *thread = hook_thread;
+    compat_frame *frame = compat_current_frame();
+    PyCodeObject *code = frame != NULL ? compat_frame_code(frame) : NULL;
+    if (!hook.recording || code == NULL)
+        return 0;
+    if (thread == NULL && (thread = hook_thread_make()) == NULL)
+        return 0;
+    if (thread->suppressed)
+        return 0;
+    struct code_info *info = codes_resolve(code, frame->f_globals);
+    if (info == NULL || !codes_define(code, info, frame->f_globals)) {
+        thread->stream.lost++;
+        return 0;
+    }
+    uint64_t now = hook_now(thread);
+    size_t count = names != NULL ? (size_t)PyTuple_GET_SIZE(names) : 0, name_max = 200;
+    size_t room = EVENT_HEAD_MAX + values_max + (count + 1) * (values_max + VALUE_ROOM_MIN + name_max);
+    if (room > RING_MIN_CHUNK_SIZE / 2)
+        room = RING_MIN_CHUNK_SIZE / 2;
+    if (count > 64) /* of values that short, this many fit */
+        count = 64;
+    uint8_t *record = hook_reserve(thread, room);
+    if (record == NULL)
+        return 0;
+    uint8_t *p = hook_head(record, info, EVENT_LOG, now - thread->stream.time);
+    int line = PyCode_Addr2Line(code, compat_frame_offset(frame, code));
+    if (line > 0)
+        p = event_put(p, EVENT_LINE, (uint64_t)line);
+    uint8_t *end = record + room - WIRE_CLOSE_MAX - count * (name_max + 4);
+    p = values_put(p, end - count * VALUE_ROOM_MIN, EVENT_VALUE, text);
+    for (size_t i = 0; i < count; i++)
+        p = values_put(p, end - (count - 1 - i) * VALUE_ROOM_MIN, EVENT_VALUE, values[i]);
+    for (size_t i = 0; i < count; i++) {
+        char name[200];
+        p = wire_put_bytes(p, EVENT_NAME, name,
+                           codes_qualified(name, name_max, NULL, PyTuple_GET_ITEM(names, (Py_ssize_t)i)));
+    }
+    hook_commit(thread, record, p, now);
+    return 0;
+}
+
+/* ---- generators --------------------------------------------------------------------------- */
+
+/* When each suspended generator was called, by its frame's address, which does not change while it
+ * lives. One that is dropped without an event leaves its entry until another takes its address. */
+struct suspended {
+    const void *frame;
+    uint64_t start;
+};
+
+static struct suspended *suspended;
+static size_t suspended_size, suspended_used; /* size: a power of two, or 0 */
+
+static size_t suspended_home(const void *frame)
+{
+    return (size_t)(((uint64_t)(uintptr_t)frame >> 4) * 0x9E3779B97F4A7C15u >> 32) & (suspended_size - 1);
+}
+
+/* Where the frame is, or the empty place where it would be. */
+static size_t suspended_find(const void *frame)
+{
+    size_t at = suspended_home(frame);
+    while (suspended[at].frame != NULL && suspended[at].frame != frame)
+        at = (at + 1) & (suspended_size - 1);
+    return at;
+}
+
+uint64_t hook_generator_start(const void *frame)
+{
+    if (suspended_size == 0)
+        return 0;
+    size_t at = suspended_find(frame);
+    return suspended[at].frame != NULL ? suspended[at].start : 0;
+}
+
+static bool suspended_grow(void)
+{
+    struct suspended *old = suspended;
+    size_t old_size = suspended_size, size = old_size ? old_size * 2 : 1024;
+    struct suspended *bigger = PyMem_RawCalloc(size, sizeof *bigger);
+    if (bigger == NULL)
+        return false;
+    suspended = bigger;
+    suspended_size = size;
+    for (size_t i = 0; i < old_size; i++)
+        if (old[i].frame != NULL)
+            suspended[suspended_find(old[i].frame)] = old[i];
+    PyMem_RawFree(old);
+    return true;
+}
+
+void hook_generator_suspended(const void *frame, uint64_t start)
+{
+    if (suspended_used * 2 >= suspended_size && !suspended_grow())
+        return;
+    size_t at = suspended_find(frame);
+    suspended_used += suspended[at].frame == NULL;
+    suspended[at] = (struct suspended){frame, start};
+}
+
+void hook_generator_ended(const void *frame)
+{
+    if (suspended_size == 0)
+        return;
+    size_t hole = suspended_find(frame), at = hole, mask = suspended_size - 1;
+    if (suspended[hole].frame == NULL)
+        return;
+    /* Those behind it that would have liked its place, or one before it, move up. */
+    for (;;) {
+        at = (at + 1) & mask;
+        if (suspended[at].frame == NULL)
+            break;
+        if (((at - suspended_home(suspended[at].frame)) & mask) >= ((at - hole) & mask)) {
+            suspended[hole] = suspended[at];
+            hole = at;
+        }
+    }
+    suspended[hole].frame = NULL;
+    suspended_used--;
+}
+
+/* ---- begin and end ------------------------------------------------------------------------ */
+
+/* In the child after fork: this thread goes on in a stream of its own, the others are not here. */
+static void after_fork(void)
+{
+    struct ring *ring = session_ring();
+    pthread_mutex_init(&threads_lock, NULL);
+    for (struct thread *thread = threads, *next; thread != NULL; thread = next) {
+        next = thread->next;
+        if (thread != hook_thread)
+            free_thread(thread);
+    }
+    threads = hook_thread;
+    if (ring == NULL)
+        hook.recording = false;
+    if (hook_thread == NULL)
+        return;
+    hook_thread->next = NULL;
+    hook_thread->previous = &threads;
+    stream_abandon(&hook_thread->stream);
+    if (ring == NULL)
+        return;
+    struct stream before = hook_thread->stream;
+    stream_open(&hook_thread->stream, ring, session_process(), (uint64_t)syscall(SYS_gettid), CHUNK_EVENTS);
+    hook_thread->stream.depth = hook_thread->stream.min_depth = before.depth;
+    hook_thread->stream.time = before.time;
+    hook_thread->defined = false;
+    codes_after_fork(ring, session_process());
+}
+
+void hook_close(void)
+{
+    hook.recording = false;
+    pthread_mutex_lock(&threads_lock);
+    for (struct thread *thread = threads; thread != NULL; thread = thread->next)
+        stream_close(&thread->stream);
+    codes_close();
+    pthread_mutex_unlock(&threads_lock);
+}
+
+int hook_open(bool values)
+{
+    static bool prepared;
+    struct ring *ring = session_ring();
+    if (ring == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "pytrace: no recording has been joined");
+        return -1;
+    }
+    if (!prepared && pthread_key_create(&thread_key, thread_ended) != 0) {
+        PyErr_SetString(PyExc_RuntimeError, "pytrace: no thread-specific data left");
+        return -1;
+    }
+    if (!prepared)
+        codes_open(ring, session_process());
+    prepared = true;
+    session_after_fork = after_fork;
+    session_before_leave = hook_close;
+    hook.clock_kind = ring->header->clock_kind;
+    hook.clock_shift = ring->header->clock_shift;
+    hook.values = values;
+    hook.recording = true;
+    return 0;
+}
+
+bool hook_in_site(const compat_frame *frame)
+{
+    for (; frame != NULL; frame = frame->previous) {
+        PyCodeObject *code = compat_frame_code(frame);
+        if (code == NULL || !PyUnicode_Check(code->co_filename))
+            continue;
+        Py_ssize_t size;
+        const char *name = PyUnicode_AsUTF8AndSize(code->co_filename, &size);
+        if (name == NULL)
+            PyErr_Clear();
+        else if (strcmp(name, "<frozen site>") == 0 || (size >= 8 && strcmp(name + size - 8, "/site.py") == 0))
+            return true;
+    }
+    return false;
+}

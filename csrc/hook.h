@@ -1,0 +1,198 @@
+/* Recording: from "this function was called" to a record in the ring.
+ *
+ *   monitoring.c (3.12+), profile.c (3.11)     what the interpreter says
+ *        \          /
+ *         hook.h, hook.c                       open calls of each thread, records        <- here
+ *        /          \
+ *   values.c      codes.c                      arguments; code objects and their scope
+ *
+ * The hot path is in this header, in line: no allocation, no formatting, no system call, no lock.
+ * What happens seldom (a thread's first event, a code's first event, a chunk that is full) is in
+ * hook.c. All of it runs under the GIL, but each thread writes to a stream of its own.
+ */
+#ifndef PYTRACE_HOOK_H
+#define PYTRACE_HOOK_H
+
+#include "clock.h"
+#include "codes.h"
+#include "values.h"
+
+/* Bytes of a record with one value, at most. */
+#define HOOK_ROOM_FOR_VALUE (EVENT_HEAD_MAX + values_max + VALUE_ROOM_MIN)
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* A recorded call that is open on a thread. */
+struct open_call {
+    PyCodeObject *code;
+    struct code_info *info;
+    uint64_t start;  /* clock units; 0: not known */
+    uint64_t since;  /* the same; of a generator, when it went on last */
+};
+
+struct thread {
+    struct open_call *top;          /* one behind the innermost */
+    struct open_call *calls, *end;  /* calls[0] is a sentinel that is no call */
+    uint32_t suppressed;            /* @notrace functions that are open */
+    bool defined;                   /* its name is in the recording */
+    struct stream stream;
+    struct thread *next, **previous; /* all threads of the process */
+    /* 3.11 only, see profile.c */
+    struct pending *pending;
+};
+
+/* What the hot path needs to know of the recording; constant while it runs. */
+struct hook {
+    uint32_t clock_kind, clock_shift;
+    bool values;
+    bool recording;
+};
+extern struct hook hook;
+
+extern _Thread_local struct thread *hook_thread __attribute__((tls_model("initial-exec")));
+
+/* ---- seldom (hook.c) ---------------------------------------------------------------------- */
+
+/* This thread's state, made at its first event; NULL where memory is short or nothing is recorded. */
+struct thread *hook_thread_make(void);
+/* Room for a record of `size` bytes in another chunk; writes the lost record where there is a loss. */
+uint8_t *hook_room(struct thread *thread, size_t size);
+/* More room for open calls. */
+bool hook_grow(struct thread *thread);
+/* Finds the open call of this code, forgetting calls above it whose end was not seen; NULL: none.
+ * *depth_changed: calls were forgotten. */
+struct open_call *hook_find(struct thread *thread, PyCodeObject *code, bool *depth_changed);
+
+/* When a suspended generator was called first, by its frame. 0: not known. */
+uint64_t hook_generator_start(const void *frame);
+void hook_generator_suspended(const void *frame, uint64_t start);
+void hook_generator_ended(const void *frame);
+
+/* ---- the hot path ------------------------------------------------------------------------- */
+
+static inline uint64_t hook_now(const struct thread *thread)
+{
+    uint64_t now = clock_units(hook.clock_kind, hook.clock_shift);
+    return LIKELY(now >= thread->stream.time) ? now : thread->stream.time;
+}
+
+static inline uint8_t *hook_reserve(struct thread *thread, size_t size)
+{
+    struct stream *stream = &thread->stream;
+    if (LIKELY((size_t)(stream->end - stream->next) >= size))
+        return stream->next;
+    return hook_room(thread, size);
+}
+
+/* The fields that every record begins with: kind, code, time. Returns the position behind them. */
+static inline uint8_t *hook_head(uint8_t *p, const struct code_info *info, enum event_kind kind, uint64_t delta)
+{
+    memcpy(p, info->head, 8);
+    if (kind != EVENT_CALL)
+        p[CODE_HEAD_KIND] = (uint8_t)WIRE_TAG(kind, WIRE_VARINT);
+    return wire_put_varint(p + info->head_size, delta);
+}
+
+static inline void hook_commit(struct thread *thread, uint8_t *record, uint8_t *p, uint64_t now)
+{
+    thread->stream.time = now;
+    stream_commit(&thread->stream, event_close(record, p));
+}
+
+static inline uint8_t *hook_arguments(uint8_t *p, uint8_t *end, const struct code_info *info,
+                                      const compat_frame *frame)
+{
+    for (unsigned i = 0; i < info->argument_count; i++) {
+        const struct argument *argument = &info->arguments[i];
+        PyObject *object = compat_frame_local(frame, argument->slot);
+        if (UNLIKELY(argument->cell) && object != NULL && PyCell_Check(object))
+            object = PyCell_GET(object);
+        if (UNLIKELY(object == NULL))
+            p = values_put_constant(p, EVENT_VALUE, CONSTANT_UNBOUND);
+        else if (UNLIKELY(argument->redacted))
+            p = values_put_redacted(p, EVENT_VALUE, object);
+        else /* what follows must have its minimum too */
+            p = values_put_fast(p, end - (info->argument_count - 1 - i) * VALUE_ROOM_MIN, EVENT_VALUE, object);
+    }
+    return p;
+}
+
+/* A call begins (call), or goes on (resume, throw with its exception). */
+static inline void hook_enter(struct thread *thread, PyCodeObject *code, struct code_info *info,
+                              const compat_frame *frame, enum event_kind kind, PyObject *exception)
+{
+    uint64_t now = hook_now(thread);
+    if (UNLIKELY(thread->top == thread->end) && !hook_grow(thread))
+        return;
+    uint8_t *record = hook_reserve(thread, kind == EVENT_THROW ? HOOK_ROOM_FOR_VALUE : info->room);
+    if (LIKELY(record != NULL)) {
+        uint8_t *p = hook_head(record, info, kind, now - thread->stream.time);
+        if (kind == EVENT_CALL && LIKELY(hook.values))
+            p = hook_arguments(p, record + info->room - WIRE_CLOSE_MAX, info, frame);
+        else if (kind == EVENT_THROW && exception != NULL)
+            p = values_put(p, record + HOOK_ROOM_FOR_VALUE - WIRE_CLOSE_MAX, EVENT_VALUE, exception);
+        hook_commit(thread, record, p, now);
+    }
+    struct open_call *call = thread->top++;
+    call->code = code;
+    call->info = info;
+    call->start = kind == EVENT_CALL ? now : hook_generator_start(frame);
+    call->since = now;
+    thread->stream.depth++;
+}
+
+/* The innermost call ends (return, exception) or is suspended (yield). `value` may be NULL.
+ * `depth_changed`: calls above it were forgotten before. */
+static inline void hook_leave(struct thread *thread, struct open_call *call, enum event_kind kind, PyObject *value,
+                              bool depth_changed)
+{
+    uint64_t now = hook_now(thread);
+    struct code_info *info = call->info;
+    uint8_t *record = hook_reserve(thread, HOOK_ROOM_FOR_VALUE);
+    if (LIKELY(record != NULL)) {
+        uint64_t delta = now - thread->stream.time;
+        uint8_t *p = hook_head(record, info, kind, delta);
+        uint64_t from = kind == EVENT_YIELD ? call->since : call->start;
+        uint64_t elapsed = now - from;
+        if (UNLIKELY(from == 0))
+            p = event_put(p, EVENT_ELAPSED, 0);
+        else if (elapsed != delta)
+            p = event_put(p, EVENT_ELAPSED, LIKELY(elapsed) ? elapsed : 1);
+        if (UNLIKELY(depth_changed))
+            p = event_put_depth(p, thread->stream.depth);
+        if (LIKELY(hook.values || kind == EVENT_EXCEPTION) && value != NULL)
+            p = values_put_fast(p, record + HOOK_ROOM_FOR_VALUE - WIRE_CLOSE_MAX, EVENT_VALUE, value);
+        hook_commit(thread, record, p, now);
+    }
+    thread->top = call;
+    thread->stream.depth--;
+    stream_went_down(&thread->stream);
+}
+
+/* ---- as the front ends call them ---------------------------------------------------------- */
+
+/* An exception starts or arrives in a function. */
+void hook_raise(struct thread *thread, struct code_info *info, PyObject *exception, int line);
+/* A function ends whose call was not recorded. */
+void hook_leave_unknown(struct thread *thread, PyCodeObject *code, struct code_info *info, enum event_kind kind,
+                        PyObject *value);
+/* log(text, **values): values in the order of names (a tuple of str). */
+int hook_log(PyObject *text, PyObject *const *values, PyObject *names);
+
+/* ---- begin and end ------------------------------------------------------------------------ */
+
+/* Makes this process's part of the recording ready; session_join has been called. 0 or -1. */
+int hook_open(bool values);
+/* Seals all streams of the process. */
+void hook_close(void);
+
+/* The front end for this Python: begins to listen; with `gate` the program's own first event opens
+ * the recording, so that site and what it imports stay out of it. 0 or -1 with a Python exception. */
+int hook_listen(bool gate);
+int hook_deafen(void);
+
+/* True while `site` is still setting up this interpreter. */
+bool hook_in_site(const compat_frame *frame);
+
+#endif

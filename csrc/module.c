@@ -1,0 +1,329 @@
+/* `pytracer._hook`: what the Python code in the launcher and in the traced program can ask for.
+ *
+ *   create, spawn_dumper, is_ring, has_dumper, chunk_size, check_pattern    the launcher
+ *   join, wait_ready, start, stop, leave                                    the traced process
+ *   notrace, log                                                            the program
+ */
+
+#include "hook.h"
+
+#include <errno.h>
+
+#include "session.h"
+
+static PyObject *os_error(int status, const char *path)
+{
+    errno = -status;
+    return PyErr_SetFromErrnoWithFilename(PyExc_OSError, path);
+}
+
+PyDoc_STRVAR(create_doc,
+"create(path: str, buffer_size: int, settings: bytes) -> None\n\n"
+"Creates a ring. settings: NAME=value with a NUL after each. Raises OSError.");
+
+static PyObject *create(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    const char *path, *settings;
+    unsigned long long size;
+    Py_ssize_t settings_size;
+    if (!PyArg_ParseTuple(args, "sKy#:create", &path, &size, &settings, &settings_size))
+        return NULL;
+    int status = ring_create(path, size, settings, (size_t)settings_size);
+    if (status < 0)
+        return os_error(status, path);
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(chunk_size_doc,
+"chunk_size(buffer_size: int) -> int\n\nBytes of a chunk in a buffer of this size; 0: the buffer is too small.");
+
+static PyObject *chunk_size(PyObject *Py_UNUSED(module), PyObject *arg)
+{
+    unsigned long long size = PyLong_AsUnsignedLongLong(arg);
+    if (size == (unsigned long long)-1 && PyErr_Occurred())
+        return NULL;
+    return PyLong_FromUnsignedLong(ring_chunk_size(size));
+}
+
+PyDoc_STRVAR(spawn_dumper_doc,
+"spawn_dumper(executable: str, ring_path: str) -> None\n\n"
+"Starts the dumper, detached: not a child of this process. Raises OSError.");
+
+static PyObject *spawn_dumper(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    const char *executable, *path;
+    if (!PyArg_ParseTuple(args, "ss:spawn_dumper", &executable, &path))
+        return NULL;
+    int status = session_spawn_dumper(executable, path);
+    if (status < 0)
+        return os_error(status, executable);
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(is_ring_doc, "is_ring(path: str) -> bool\n\nIs it a ring of this version, and ours?");
+
+static PyObject *is_ring(PyObject *Py_UNUSED(module), PyObject *arg)
+{
+    const char *path = PyUnicode_AsUTF8(arg);
+    struct ring ring;
+    int lock;
+    if (path == NULL)
+        return NULL;
+    if (ring_attach(&ring, path, RING_READER, &lock) < 0)
+        Py_RETURN_FALSE;
+    ring_detach(&ring);
+    Py_RETURN_TRUE;
+}
+
+PyDoc_STRVAR(has_dumper_doc, "has_dumper(path: str) -> bool\n\nDoes a dumper hold this ring? Raises OSError.");
+
+static PyObject *has_dumper(PyObject *Py_UNUSED(module), PyObject *arg)
+{
+    const char *path = PyUnicode_AsUTF8(arg);
+    if (path == NULL)
+        return NULL;
+    int status = ring_has_dumper(path);
+    if (status < 0)
+        return os_error(status, path);
+    return PyBool_FromLong(status);
+}
+
+PyDoc_STRVAR(is_abandoned_doc,
+"is_abandoned(path: str) -> bool\n\n"
+"Is it a ring that no dumper holds and all of whose processes have ended? Raises OSError.");
+
+static PyObject *is_abandoned(PyObject *Py_UNUSED(module), PyObject *arg)
+{
+    const char *path = PyUnicode_AsUTF8(arg);
+    struct ring ring;
+    int lock;
+    if (path == NULL)
+        return NULL;
+    int status = ring_has_dumper(path);
+    if (status < 0)
+        return os_error(status, path);
+    if (status == 1)
+        Py_RETURN_FALSE;
+    if ((status = ring_attach(&ring, path, RING_READER, &lock)) < 0)
+        return os_error(status, path);
+    bool alive = false;
+    for (uint32_t process = 0; process < RING_PROCESSES && !alive; process++)
+        alive = ring_process_state(&ring, process) != PROCESS_NONE && ring_process_alive(&ring, process);
+    ring_detach(&ring);
+    return PyBool_FromLong(!alive);
+}
+
+PyDoc_STRVAR(join_doc,
+"join(ring_path: str, executable: str, quiet: bool) -> bytes\n\n"
+"Makes this process a part of the recording and returns its settings. executable: the Python for a\n"
+"dumper that has to be started again. quiet: no summary at the end. Raises OSError.");
+
+static PyObject *join(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    const char *path, *executable;
+    int quiet;
+    if (!PyArg_ParseTuple(args, "ssp:join", &path, &executable, &quiet))
+        return NULL;
+    int status = session_join(path, executable, quiet);
+    if (status < 0)
+        return os_error(status, path);
+    const struct ring_header *header = session_ring()->header;
+    uint32_t size = header->settings_size;
+    return PyBytes_FromStringAndSize(header->settings, size < RING_SETTINGS_SIZE ? size : RING_SETTINGS_SIZE);
+}
+
+PyDoc_STRVAR(wait_ready_doc,
+"wait_ready(seconds: float) -> tuple[int, str]\n\n"
+"Waits for the dumper. Returns its state (enum dumper_state in csrc/ring_abi.h) and its message.");
+
+static PyObject *wait_ready(PyObject *Py_UNUSED(module), PyObject *arg)
+{
+    char message[RING_MESSAGE_SIZE] = "";
+    enum dumper_state state;
+    double seconds = PyFloat_AsDouble(arg);
+    if (seconds == -1 && PyErr_Occurred())
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    state = session_wait_ready(seconds, message, sizeof message);
+    Py_END_ALLOW_THREADS
+    PyObject *text = PyUnicode_DecodeUTF8(message, (Py_ssize_t)strnlen(message, sizeof message), "replace");
+    return text == NULL ? NULL : Py_BuildValue("iN", (int)state, text);
+}
+
+/* A list of str as a NULL-terminated array whose texts belong to the list; NULL, with an exception,
+ * on error. An empty list: {NULL}. */
+static char **text_array(PyObject *list)
+{
+    if (!PyList_Check(list)) {
+        PyErr_SetString(PyExc_TypeError, "a list of str is expected");
+        return NULL;
+    }
+    char **array = PyMem_Calloc((size_t)PyList_GET_SIZE(list) + 1, sizeof *array);
+    if (array == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        array[i] = (char *)PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
+        if (array[i] == NULL) {
+            PyMem_Free(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+PyDoc_STRVAR(start_doc,
+"start(*, modules, exclude, site_packages, stdlib, values, repr, value_length, redact, gate,\n"
+"      stdlib_path, own_path, own_alias, directory, command, python) -> None\n\n"
+"Begins to record this process. modules, exclude: absolute paths (modules empty: everything is in\n"
+"scope). redact: POSIX extended regular expression, or None. gate: not before `site` is done. own_path,\n"
+"own_alias: pytrace's own package and module. directory: what relative file names are relative to.\n"
+"command: the arguments joined by NUL. python: its version.");
+
+static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"modules",     "exclude",  "site_packages", "stdlib",    "values",
+                            "repr",        "value_length", "redact",    "gate",      "stdlib_path",
+                            "own_path",    "own_alias", "directory",    "command",   "python", NULL};
+    PyObject *modules, *exclude;
+    int site_packages, stdlib, values, repr, gate;
+    Py_ssize_t value_length, command_size;
+    const char *redact, *stdlib_path, *own_path, *own_alias, *directory, *command, *python;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$OOppppnzpzzzzs#s:start", names, &modules, &exclude,
+                                     &site_packages, &stdlib, &values, &repr, &value_length, &redact, &gate,
+                                     &stdlib_path, &own_path, &own_alias, &directory, &command, &command_size,
+                                     &python))
+        return NULL;
+    if (value_length < 1 || value_length > VALUE_LENGTH_MAX)
+        return PyErr_Format(PyExc_ValueError, "value_length must be from 1 to %d", VALUE_LENGTH_MAX);
+    char **module_paths = text_array(modules), **exclude_paths = module_paths ? text_array(exclude) : NULL;
+    int status = -1;
+    if (exclude_paths != NULL) {
+        struct codes_config config = {
+            .modules = module_paths[0] != NULL ? module_paths : NULL,
+            .exclude = exclude_paths[0] != NULL ? exclude_paths : NULL,
+            .site_packages = site_packages,
+            .stdlib = stdlib,
+            .stdlib_path = (char *)stdlib_path,
+            .own_path = (char *)own_path,
+            .own_alias = (char *)own_alias,
+            .directory = (char *)directory,
+            .redact = (char *)redact,
+        };
+        values_configure((size_t)value_length, repr);
+        status = codes_init();
+        if (status == 0)
+            status = codes_configure(&config);
+        if (status == 0)
+            status = hook_open(values);
+        if (status == 0) {
+            uint32_t parent = session_ring()->header->processes[session_process()].parent;
+            codes_define_process(parent, command, (size_t)command_size, python);
+            status = hook_listen(gate);
+        }
+    }
+    PyMem_Free(module_paths);
+    PyMem_Free(exclude_paths);
+    if (status < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(stop_doc, "stop() -> None\n\nEnds recording; start() may begin it again in the same process.");
+
+static PyObject *stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(args))
+{
+    hook_close();
+    if (hook_deafen() < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(leave_doc,
+"leave(status: int) -> None\n\nWaits until everything is saved, as happens by itself at the end of the process.");
+
+static PyObject *leave(PyObject *Py_UNUSED(module), PyObject *arg)
+{
+    int status = (int)PyLong_AsLong(arg);
+    if (status == -1 && PyErr_Occurred())
+        return NULL;
+    session_leave(status);
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(recording_doc, "recording() -> bool\n\nIs this process being recorded?");
+
+static PyObject *recording(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(args))
+{
+    return PyBool_FromLong(hook.recording);
+}
+
+PyDoc_STRVAR(notrace_doc,
+"notrace(code: CodeType) -> None\n\nMarks a code object: neither it nor what it calls is recorded.");
+
+static PyObject *notrace(PyObject *Py_UNUSED(module), PyObject *arg)
+{
+    if (!PyCode_Check(arg))
+        return PyErr_Format(PyExc_TypeError, "a code object is expected, not %.100s", Py_TYPE(arg)->tp_name);
+    if (codes_init() < 0 || codes_notrace((PyCodeObject *)arg) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(log_doc,
+"log(text, /, **values)\n--\n\n"
+"Records an event of one's own: a text, and values by name. Without a recording it does nothing.");
+
+static PyObject *log_event(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    if (count != 1)
+        return PyErr_Format(PyExc_TypeError, "log() takes 1 positional argument, the text, but %zd were given", count);
+    if (hook.recording && hook_log(args[0], args + 1, names) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(check_pattern_doc,
+"check_pattern(pattern: str) -> str | None\n\nWhat is wrong with this POSIX extended regular expression, if anything.");
+
+static PyObject *check_pattern(PyObject *Py_UNUSED(module), PyObject *arg)
+{
+    char message[200];
+    const char *pattern = PyUnicode_AsUTF8(arg);
+    if (pattern == NULL)
+        return NULL;
+    const char *error = codes_check_pattern(pattern, message, sizeof message);
+    if (error == NULL)
+        Py_RETURN_NONE;
+    return PyUnicode_DecodeLocale(error, "surrogateescape");
+}
+
+static PyMethodDef methods[] = {
+    {"create", create, METH_VARARGS, create_doc},
+    {"chunk_size", chunk_size, METH_O, chunk_size_doc},
+    {"spawn_dumper", spawn_dumper, METH_VARARGS, spawn_dumper_doc},
+    {"is_ring", is_ring, METH_O, is_ring_doc},
+    {"has_dumper", has_dumper, METH_O, has_dumper_doc},
+    {"is_abandoned", is_abandoned, METH_O, is_abandoned_doc},
+    {"join", join, METH_VARARGS, join_doc},
+    {"wait_ready", wait_ready, METH_O, wait_ready_doc},
+    {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS, start_doc},
+    {"stop", stop, METH_NOARGS, stop_doc},
+    {"leave", leave, METH_O, leave_doc},
+    {"recording", recording, METH_NOARGS, recording_doc},
+    {"notrace", notrace, METH_O, notrace_doc},
+    {"log", (PyCFunction)(void (*)(void))log_event, METH_FASTCALL | METH_KEYWORDS, log_doc},
+    {"check_pattern", check_pattern, METH_O, check_pattern_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "pytracer._hook",
+    .m_doc = "The recorder in the traced process.",
+    .m_size = -1, /* one recording per process: it cannot be in two interpreters */
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__hook(void) { return PyModule_Create(&definition); }

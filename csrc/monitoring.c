@@ -1,0 +1,299 @@
+/* What the interpreter says, CPython 3.12 and later: callbacks of sys.monitoring.
+ *
+ * A callback is an object of a type with a vectorcall slot of its own: the cheapest thing that
+ * CPython can call. DISABLE switches an event off at its place in a code object that is out of
+ * scope, which from then on runs as if nobody listened. */
+
+#include "hook.h"
+
+#if HAVE_MONITORING
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+} Callback;
+
+static PyTypeObject callback_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "pytracer._hook.callback",
+    .tp_basicsize = sizeof(Callback),
+    .tp_vectorcall_offset = offsetof(Callback, vectorcall),
+    .tp_call = PyVectorcall_Call,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_doc = "Called by sys.monitoring.",
+};
+
+static PyObject *disable; /* sys.monitoring.DISABLE */
+static int tool = -1;     /* our tool id */
+
+#define CALLBACK(name) \
+    static PyObject *name(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+#define IGNORED ((void)self, (void)nargsf, (void)kwnames)
+
+/* The thread and the code's info, both ready to record; or NULL, and *answer is what to return.
+ * An event in a @notrace function counts it in (+1) or out (-1). */
+static struct code_info *not_ready(PyCodeObject *code, int notrace, bool local, struct thread **thread,
+                                   PyObject **answer)
+{
+    *answer = Py_None;
+    if (!hook.recording)
+        return NULL;
+    compat_frame *frame = compat_current_frame();
+    struct code_info *info = codes_resolve(code, frame->f_globals);
+    if (info != NULL && info->scope == SCOPE_OUT) {
+        if (local)
+            *answer = disable;
+        return NULL;
+    }
+    if ((*thread = hook_thread) == NULL && (*thread = hook_thread_make()) == NULL)
+        return NULL;
+    if (info == NULL) {
+        (*thread)->stream.lost++;
+        return NULL;
+    }
+    if (info->scope == SCOPE_NOTRACE) {
+        if (notrace > 0)
+            (*thread)->suppressed++;
+        else if (notrace < 0 && (*thread)->suppressed)
+            (*thread)->suppressed--;
+        return NULL;
+    }
+    return (*thread)->suppressed ? NULL : info;
+}
+
+/* READY declares `code`, `info` and `thread`, or returns. */
+#define READY(notrace, local)                                                                     \
+    IGNORED;                                                                                      \
+    PyCodeObject *code = (PyCodeObject *)args[0];                                                 \
+    struct code_info *info = codes_info(code);                                                    \
+    struct thread *thread = hook_thread;                                                          \
+    if (UNLIKELY(info == NULL || !info->number || info->scope || thread == NULL ||                \
+                 thread->suppressed || !hook.recording)) {                                        \
+        PyObject *answer;                                                                         \
+        info = not_ready(code, notrace, local, &thread, &answer);                                 \
+        if (info == NULL)                                                                         \
+            return Py_NewRef(answer);                                                             \
+    }
+
+CALLBACK(on_call) /* PY_START: code, offset */
+{
+    READY(1, true);
+    hook_enter(thread, code, info, compat_current_frame(), EVENT_CALL, NULL);
+    Py_RETURN_NONE;
+}
+
+CALLBACK(on_resume) /* PY_RESUME: code, offset */
+{
+    READY(1, true);
+    hook_enter(thread, code, info, compat_current_frame(), EVENT_RESUME, NULL);
+    Py_RETURN_NONE;
+}
+
+CALLBACK(on_throw) /* PY_THROW: code, offset, exception */
+{
+    READY(1, false);
+    hook_enter(thread, code, info, compat_current_frame(), EVENT_THROW, args[2]);
+    Py_RETURN_NONE;
+}
+
+static inline void leave(struct thread *thread, PyCodeObject *code, struct code_info *info, enum event_kind kind,
+                         PyObject *value)
+{
+    struct open_call *call = thread->top - 1;
+    bool depth_changed = false;
+    if (UNLIKELY(call->code != code)) {
+        call = hook_find(thread, code, &depth_changed);
+        if (call == NULL) {
+            hook_leave_unknown(thread, code, info, kind, value);
+            return;
+        }
+    }
+    if (UNLIKELY(info->generator)) {
+        if (kind != EVENT_YIELD)
+            hook_generator_ended(compat_current_frame());
+        else if (call->since == call->start)
+            hook_generator_suspended(compat_current_frame(), call->start);
+    }
+    hook_leave(thread, call, kind, value, depth_changed);
+}
+
+CALLBACK(on_return) /* PY_RETURN: code, offset, value */
+{
+    READY(-1, true);
+    leave(thread, code, info, EVENT_RETURN, args[2]);
+    Py_RETURN_NONE;
+}
+
+CALLBACK(on_yield) /* PY_YIELD: code, offset, value */
+{
+    READY(-1, true);
+    leave(thread, code, info, EVENT_YIELD, args[2]);
+    Py_RETURN_NONE;
+}
+
+CALLBACK(on_unwind) /* PY_UNWIND: code, offset, exception */
+{
+    READY(-1, false);
+    leave(thread, code, info, EVENT_EXCEPTION, args[2]);
+    Py_RETURN_NONE;
+}
+
+CALLBACK(on_raise) /* RAISE: code, offset, exception */
+{
+    READY(0, false);
+    int offset = (int)PyLong_AsLong(args[1]);
+    hook_raise(thread, info, args[2], PyCode_Addr2Line(code, offset));
+    Py_RETURN_NONE;
+}
+
+/* While `site` sets up the interpreter, this alone listens; the first event behind it opens. */
+static int open_gate(void);
+
+CALLBACK(on_gate) /* PY_START: code, offset */
+{
+    if (!hook.recording || hook_in_site(compat_current_frame()))
+        Py_RETURN_NONE;
+    if (open_gate() < 0) {
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    return on_call(self, args, nargsf, kwnames);
+}
+
+static const struct {
+    const char *event; /* its name in sys.monitoring.events */
+    vectorcallfunc callback;
+} listeners[] = {
+    {"PY_START", on_call},   {"PY_RESUME", on_resume}, {"PY_THROW", on_throw}, {"PY_RETURN", on_return},
+    {"PY_YIELD", on_yield},  {"PY_UNWIND", on_unwind}, {"RAISE", on_raise},
+};
+
+static PyObject *monitoring(void) { return PySys_GetObject("monitoring"); } /* borrowed */
+
+/* sys.monitoring.events.NAME; -1 with an exception. */
+static int event_mask(const char *name)
+{
+    PyObject *events = PyObject_GetAttrString(monitoring(), "events");
+    if (events == NULL)
+        return -1;
+    PyObject *mask = PyObject_GetAttrString(events, name);
+    Py_DECREF(events);
+    if (mask == NULL)
+        return -1;
+    long number = PyLong_AsLong(mask);
+    Py_DECREF(mask);
+    return (int)number;
+}
+
+/* sys.monitoring.METHOD(tool, ...); -1 with an exception. */
+static int call_monitoring(const char *method, const char *format, int first, ...)
+{
+    va_list rest;
+    PyObject *function = PyObject_GetAttrString(monitoring(), method);
+    if (function == NULL)
+        return -1;
+    va_start(rest, first);
+    PyObject *more = Py_VaBuildValue(format, rest), *id = PyLong_FromLong(first), *result = NULL, *args = NULL;
+    va_end(rest);
+    if (more != NULL && id != NULL) {
+        args = PyTuple_New(1 + PyTuple_GET_SIZE(more));
+        if (args != NULL) {
+            PyTuple_SET_ITEM(args, 0, Py_NewRef(id));
+            for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(more); i++)
+                PyTuple_SET_ITEM(args, 1 + i, Py_NewRef(PyTuple_GET_ITEM(more, i)));
+            result = PyObject_CallObject(function, args);
+        }
+    }
+    Py_XDECREF(args);
+    Py_XDECREF(more);
+    Py_XDECREF(id);
+    Py_DECREF(function);
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}
+
+static int register_callback(const char *event, vectorcallfunc function)
+{
+    int mask = event_mask(event);
+    if (mask < 0)
+        return -1;
+    Callback *callback = PyObject_New(Callback, &callback_type);
+    if (callback == NULL)
+        return -1;
+    callback->vectorcall = function;
+    int status = call_monitoring("register_callback", "(iO)", tool, mask, callback);
+    Py_DECREF(callback);
+    return status < 0 ? -1 : mask;
+}
+
+static int set_events(int mask) { return call_monitoring("set_events", "(i)", tool, mask); }
+
+static int open_gate(void)
+{
+    int all = 0;
+    for (size_t i = 0; i < sizeof listeners / sizeof *listeners; i++) {
+        int mask = register_callback(listeners[i].event, listeners[i].callback);
+        if (mask < 0)
+            return -1;
+        all |= mask;
+    }
+    return set_events(all);
+}
+
+/* Ids 0 to 2 have a meaning for others (debugger, coverage, profiler), 5 too (optimizer): the free
+ * ones first. */
+static int take_tool(void)
+{
+    static const int order[] = {4, 3, 5, 2, 1, 0};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        if (call_monitoring("use_tool_id", "(s)", order[i], "pytrace") == 0)
+            return order[i];
+        if (!PyErr_ExceptionMatches(PyExc_ValueError))
+            return -1;
+        PyErr_Clear();
+    }
+    PyErr_SetString(PyExc_RuntimeError, "pytrace: all six tool ids of sys.monitoring are taken by others");
+    return -1;
+}
+
+int hook_listen(bool gate)
+{
+    if (PyType_Ready(&callback_type) < 0)
+        return -1;
+    if (monitoring() == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "pytrace: this Python has no sys.monitoring");
+        return -1;
+    }
+    if (disable == NULL && (disable = PyObject_GetAttrString(monitoring(), "DISABLE")) == NULL)
+        return -1;
+    if (tool < 0 && (tool = take_tool()) < 0)
+        return -1;
+    /* What was out of scope for an earlier recording may be in scope now. */
+    PyObject *result = PyObject_CallMethod(monitoring(), "restart_events", NULL);
+    if (result == NULL)
+        return -1;
+    Py_DECREF(result);
+    if (!gate)
+        return open_gate();
+    int mask = register_callback("PY_START", on_gate);
+    return mask < 0 ? -1 : set_events(mask);
+}
+
+int hook_deafen(void)
+{
+    if (tool < 0)
+        return 0;
+    if (set_events(0) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof listeners / sizeof *listeners; i++) {
+        int mask = event_mask(listeners[i].event);
+        if (mask < 0 || call_monitoring("register_callback", "(iO)", tool, mask, Py_None) < 0)
+            return -1;
+    }
+    if (call_monitoring("free_tool_id", "()", tool) < 0)
+        return -1;
+    tool = -1;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* Every difference between CPython 3.11 and 3.15 that the hook has to know, in one place.
+ *
+ * The interpreter's internal frame is read, never written: what a call's arguments are stands there,
+ * and asking for a frame object would cost more than all the rest. Each function below says what it
+ * returns; none of them runs Python code, allocates, or changes a reference count.
+ */
+#ifndef PYTRACE_PYCOMPAT_H
+#define PYTRACE_PYCOMPAT_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x03100000
+#error "pytrace knows the frames of CPython 3.11 to 3.15"
+#endif
+#ifdef Py_GIL_DISABLED
+#error "pytrace does not support free-threaded builds"
+#endif
+
+#define Py_BUILD_CORE 1
+#if PY_VERSION_HEX >= 0x030E0000
+#include <internal/pycore_interpframe_structs.h>
+#else
+#include <internal/pycore_frame.h>
+#endif
+#undef Py_BUILD_CORE
+#include <frameobject.h>
+
+#define HAVE_MONITORING (PY_VERSION_HEX >= 0x030C0000)
+
+typedef struct _PyInterpreterFrame compat_frame;
+
+/* The frame that this thread executes. Needs the GIL. */
+static inline compat_frame *compat_current_frame(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_GetUnchecked()->current_frame;
+#else
+    return _PyThreadState_UncheckedGet()->cframe->current_frame;
+#endif
+}
+
+/* The code object, borrowed; NULL for frames that belong to C. */
+static inline PyCodeObject *compat_frame_code(const compat_frame *frame)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    PyObject *code = (PyObject *)(frame->f_executable.bits & ~(uintptr_t)3);
+    return code != NULL && PyCode_Check(code) ? (PyCodeObject *)code : NULL;
+#elif PY_VERSION_HEX >= 0x030D0000
+    PyObject *code = frame->f_executable;
+    return code != NULL && PyCode_Check(code) ? (PyCodeObject *)code : NULL;
+#elif PY_VERSION_HEX >= 0x030C0000
+    /* 3.12 gives the C stack's frames a code object that belongs to the interpreter. */
+    return frame->owner == FRAME_OWNED_BY_CSTACK ? NULL : frame->f_code;
+#else
+    return frame->f_code;
+#endif
+}
+
+/* A slot of the locals, borrowed; NULL where it is unbound. */
+static inline PyObject *compat_frame_local(const compat_frame *frame, int slot)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    uintptr_t bits = frame->localsplus[slot].bits;
+    return (bits & 3) == 3 ? NULL : (PyObject *)(bits & ~(uintptr_t)3);
+#else
+    return frame->localsplus[slot];
+#endif
+}
+
+/* The bytes from the code's start to the instruction that is executed. */
+static inline int compat_frame_offset(const compat_frame *frame, PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    const _Py_CODEUNIT *at = frame->instr_ptr;
+#else
+    const _Py_CODEUNIT *at = frame->prev_instr;
+#endif
+    return (int)((const char *)at - code->co_code_adaptive);
+}
+
+/* What PyUnstable_Code_SetExtra stored under this index, or NULL. The same as PyUnstable_Code_GetExtra
+ * without its checks; the layout is the one of Objects/codeobject.c since 3.6. */
+static inline void *compat_code_extra(PyCodeObject *code, Py_ssize_t index)
+{
+    const struct {
+        Py_ssize_t size;
+        void *extras[1];
+    } *extra = code->co_extra;
+    return extra != NULL && index < extra->size ? extra->extras[index] : NULL;
+}
+
+#if PY_VERSION_HEX < 0x030C0000
+#define PyUnstable_Eval_RequestCodeExtraIndex _PyEval_RequestCodeExtraIndex
+#define PyUnstable_Code_SetExtra _PyCode_SetExtra
+#endif
+
+/* The number of an int's digits (base 2**PyLong_SHIFT), negative for a negative int. */
+static inline Py_ssize_t compat_long_size(PyObject *number)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    uintptr_t tag = ((PyLongObject *)number)->long_value.lv_tag;
+    Py_ssize_t digits = (Py_ssize_t)(tag >> 3);
+    return (tag & 3) == 2 ? -digits : digits;
+#else
+    return Py_SIZE(number);
+#endif
+}
+
+static inline const digit *compat_long_digits(PyObject *number)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return ((PyLongObject *)number)->long_value.ob_digit;
+#else
+    return ((PyLongObject *)number)->ob_digit;
+#endif
+}
+
+/* False for a string of the old kind (3.11 only) whose characters are not there yet. */
+static inline int compat_str_is_ready(PyObject *str)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    (void)str;
+    return 1;
+#else
+    return PyUnicode_IS_READY(str);
+#endif
+}
+
+#endif

@@ -1,0 +1,344 @@
+/* Python objects to recorded values; values.h tells what is promised. */
+
+#include "values.h"
+
+#include "codes.h"
+
+static size_t value_length = 200;
+static bool use_repr;
+size_t values_max = 1024;
+
+void values_configure(size_t length, bool repr)
+{
+    value_length = length < VALUE_LENGTH_MAX ? length : VALUE_LENGTH_MAX;
+    use_repr = repr;
+    values_max = value_length * 4 + 224;
+}
+
+/* Containers that are being written, innermost first: to see one that contains itself. */
+struct outer {
+    PyObject *object;
+    const struct outer *outer;
+};
+
+static uint8_t *put_content(uint8_t *p, uint8_t *limit, PyObject *object, const struct outer *outer, int depth);
+
+/* With --repr the program's code runs, and may drop what is being looked at. */
+static void hold(PyObject *object)
+{
+    if (use_repr)
+        Py_INCREF(object);
+}
+
+static void let_go(PyObject *object)
+{
+    if (use_repr)
+        Py_DECREF(object);
+}
+
+/* A nested value: 4 bytes for what wire_close may move are kept free. */
+static uint8_t *put_value(uint8_t *p, uint8_t *limit, int field, PyObject *object, const struct outer *outer,
+                          int depth)
+{
+    uint8_t *body = value_open(p, field);
+    hold(object);
+    p = put_content(body, limit - WIRE_CLOSE_MAX, object, outer, depth);
+    let_go(object);
+    return value_close(body, p);
+}
+
+static uint8_t *put_type(uint8_t *p, PyObject *object)
+{
+    return event_put(p, VALUE_TYPE, codes_type(Py_TYPE(object)));
+}
+
+static uint8_t *put_cut(uint8_t *p, PyObject *object)
+{
+    p = event_put(p, VALUE_CONSTANT, CONSTANT_CUT);
+    return put_type(p, object);
+}
+
+/* Room for the fields that may follow a value's content: type and length. */
+#define TAIL 20
+
+static uint8_t *put_str(uint8_t *p, uint8_t *limit, int field, PyObject *str)
+{
+    if (!compat_str_is_ready(str))
+        return put_cut(p, str);
+    Py_ssize_t length = PyUnicode_GET_LENGTH(str);
+    size_t room = (size_t)(limit - p) - TAIL - 4;
+    if (PyUnicode_IS_COMPACT_ASCII(str)) {
+        size_t size = (size_t)length < value_length ? (size_t)length : value_length;
+        if (size > room)
+            size = room;
+        p = wire_put_bytes(p, field, PyUnicode_DATA(str), size);
+        return size == (size_t)length ? p : event_put(p, VALUE_LENGTH, (uint64_t)length);
+    }
+    bool cut;
+    uint8_t *body = wire_open(p, field);
+    size_t size = codes_utf8(body, room, str, value_length, &cut);
+    p = wire_close(body, body + size);
+    return cut ? event_put(p, VALUE_LENGTH, (uint64_t)length) : p;
+}
+
+static uint8_t *put_data(uint8_t *p, uint8_t *limit, const char *data, Py_ssize_t length)
+{
+    size_t room = (size_t)(limit - p) - TAIL - 4;
+    size_t size = (size_t)length < value_length ? (size_t)length : value_length;
+    if (size > room)
+        size = room;
+    p = wire_put_bytes(p, VALUE_DATA, data, size);
+    return size == (size_t)length ? p : event_put(p, VALUE_LENGTH, (uint64_t)length);
+}
+
+#define BIG_BYTES 96 /* of magnitude: more than 200 decimal digits */
+
+/* An int of any size: 64 bits as an integer, more as its most significant bytes. */
+static uint8_t *put_int(uint8_t *p, uint8_t *limit, PyObject *number)
+{
+    Py_ssize_t size = compat_long_size(number);
+    const digit *digits = compat_long_digits(number);
+    bool negative = size < 0;
+    if (negative)
+        size = -size;
+    if (size <= 2) {
+        uint64_t magnitude = size > 0 ? digits[0] : 0;
+        if (size > 1)
+            magnitude |= (uint64_t)digits[1] << PyLong_SHIFT;
+        return value_put_integer(p, negative ? -(int64_t)magnitude : (int64_t)magnitude);
+    }
+    uint64_t bits = (uint64_t)(size - 1) * PyLong_SHIFT + (64 - (unsigned)__builtin_clzll(digits[size - 1]));
+    if (bits < 64) {
+        uint64_t magnitude = 0;
+        for (Py_ssize_t i = size - 1; i >= 0; i--)
+            magnitude = magnitude << PyLong_SHIFT | digits[i];
+        return value_put_integer(p, negative ? -(int64_t)magnitude : (int64_t)magnitude);
+    }
+    size_t total = (size_t)((bits + 7) / 8), stored = total;
+    if (stored > BIG_BYTES)
+        stored = BIG_BYTES;
+    if ((size_t)(limit - p) < stored + TAIL + 8)
+        return put_cut(p, number);
+    uint8_t big[1 + BIG_BYTES];
+    big[0] = negative;
+    for (size_t i = 0; i < stored; i++) {
+        /* byte total-1-i of the magnitude, counted from the least significant */
+        uint64_t bit = (uint64_t)(total - 1 - i) * 8;
+        Py_ssize_t index = (Py_ssize_t)(bit / PyLong_SHIFT);
+        unsigned shift = (unsigned)(bit % PyLong_SHIFT);
+        uint64_t window = digits[index];
+        if (index + 1 < size)
+            window |= (uint64_t)digits[index + 1] << PyLong_SHIFT;
+        big[1 + i] = (uint8_t)(window >> shift);
+    }
+    p = wire_put_bytes(p, VALUE_BIG, big, 1 + stored);
+    return stored == total ? p : event_put(p, VALUE_LENGTH, bits);
+}
+
+static uint8_t *put_name(uint8_t *p, enum value_named named, const char *name, size_t size)
+{
+    p = event_put(p, VALUE_NAMED, named);
+    return wire_put_bytes(p, VALUE_NAME, name, size);
+}
+
+/* A name longer than this is cut: qualified names seldom are. */
+#define NAME_MAX_BYTES 200
+
+static uint8_t *put_qualified(uint8_t *p, uint8_t *limit, enum value_named named, PyObject *module, PyObject *qualname)
+{
+    char name[NAME_MAX_BYTES];
+    size_t room = (size_t)(limit - p) - 8;
+    size_t size = codes_qualified(name, room < sizeof name ? room : sizeof name, module, qualname);
+    return put_name(p, named, name, size);
+}
+
+static uint8_t *put_builtin(uint8_t *p, uint8_t *limit, PyObject *object)
+{
+    PyCFunctionObject *function = (PyCFunctionObject *)object;
+    const char *name = function->m_ml->ml_name;
+    char buffer[NAME_MAX_BYTES];
+    size_t room = (size_t)(limit - p) - 8, size = 0;
+    if (room > sizeof buffer)
+        room = sizeof buffer;
+    PyObject *self = function->m_self;
+    if (self != NULL && !PyModule_Check(self)) { /* a method: list.append */
+        const char *type = (PyType_Check(self) ? (PyTypeObject *)self : Py_TYPE(self))->tp_name;
+        const char *dot = strrchr(type, '.');
+        if (dot != NULL)
+            type = dot + 1;
+        size = strnlen(type, room - 1);
+        memcpy(buffer, type, size);
+        buffer[size++] = '.';
+    } else if (function->m_module != NULL && PyUnicode_CheckExact(function->m_module) &&
+               PyUnicode_CompareWithASCIIString(function->m_module, "builtins") != 0) {
+        size = codes_qualified(buffer, room - 1, NULL, function->m_module);
+        buffer[size++] = '.';
+    }
+    size_t length = strnlen(name, room - size);
+    memcpy(buffer + size, name, length);
+    return put_name(p, NAMED_BUILTIN, buffer, size + length);
+}
+
+/* Elements of a container. Room for the tail and for the shortest element stays free. */
+#define ITEM_FITS(p, limit) ((size_t)((limit) - (p)) >= VALUE_ROOM_MIN + TAIL)
+
+/* `sequence`: a tuple or a list. It is looked at anew for each item, as --repr may change it. */
+static uint8_t *put_sequence(uint8_t *p, uint8_t *limit, enum value_container container, PyObject *sequence,
+                             const struct outer *outer, int depth)
+{
+    p = event_put(p, VALUE_CONTAINER, container);
+    Py_ssize_t length = Py_SIZE(sequence), stored = 0;
+    while (depth > 0 && stored < Py_SIZE(sequence) && stored < VALUE_ITEMS && ITEM_FITS(p, limit)) {
+        PyObject *item = PyTuple_Check(sequence) ? PyTuple_GET_ITEM(sequence, stored)
+                                                 : PyList_GET_ITEM(sequence, stored);
+        stored++;
+        p = item == NULL ? values_put_constant(p, VALUE_ITEM, CONSTANT_UNBOUND)
+                         : put_value(p, limit - TAIL, VALUE_ITEM, item, outer, depth - 1);
+    }
+    return stored == length ? p : event_put(p, VALUE_LENGTH, (uint64_t)length);
+}
+
+static uint8_t *put_dict(uint8_t *p, uint8_t *limit, PyObject *dict, const struct outer *outer, int depth)
+{
+    p = event_put(p, VALUE_CONTAINER, CONTAINER_DICT);
+    Py_ssize_t length = PyDict_GET_SIZE(dict), stored = 0, position = 0;
+    PyObject *key, *value;
+    while (depth > 0 && stored < VALUE_ITEMS && (size_t)(limit - p) >= 3 * VALUE_ROOM_MIN + TAIL &&
+           PyDict_Next(dict, &position, &key, &value)) {
+        hold(value);
+        /* the key must leave room for its value */
+        p = put_value(p, limit - TAIL - VALUE_ROOM_MIN, VALUE_ITEM, key, outer, depth - 1);
+        p = put_value(p, limit - TAIL, VALUE_ITEM, value, outer, depth - 1);
+        let_go(value);
+        stored++;
+    }
+    return stored == length ? p : event_put(p, VALUE_LENGTH, (uint64_t)length);
+}
+
+/* A set has holes; a nearly empty one that was huge is not searched to its end. */
+#define SET_SLOTS 256
+
+static uint8_t *put_set(uint8_t *p, uint8_t *limit, PyObject *object, const struct outer *outer, int depth)
+{
+    PySetObject *set = (PySetObject *)object;
+    p = event_put(p, VALUE_CONTAINER, PyFrozenSet_Check(object) ? CONTAINER_FROZENSET : CONTAINER_SET);
+    Py_ssize_t stored = 0;
+    for (Py_ssize_t slot = 0; depth > 0 && slot <= set->mask && slot < SET_SLOTS && stored < set->used &&
+                              stored < VALUE_ITEMS && ITEM_FITS(p, limit);
+         slot++) {
+        PyObject *item = set->table[slot].key;
+        if (item == NULL || set->table[slot].hash == -1) /* empty, or a dummy */
+            continue;
+        p = put_value(p, limit - TAIL, VALUE_ITEM, item, outer, depth - 1);
+        stored++;
+    }
+    return stored == set->used ? p : event_put(p, VALUE_LENGTH, (uint64_t)set->used);
+}
+
+static uint8_t *put_object(uint8_t *p, uint8_t *limit, PyObject *object)
+{
+    if (use_repr) {
+        PyObject *text = PyObject_Repr(object);
+        if (text == NULL) {
+            PyErr_Clear();
+        } else {
+            p = put_str(p, limit, VALUE_REPR, text);
+            Py_DECREF(text);
+            return put_type(p, object);
+        }
+    }
+    p = value_put_address(p, object);
+    return put_type(p, object);
+}
+
+/* Writes what a value is. `limit` leaves room for the shortest value at least. */
+static uint8_t *put_content(uint8_t *p, uint8_t *limit, PyObject *object, const struct outer *outer, int depth)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    bool exact = true; /* the content tells the type */
+
+    /* The types that have no subclasses, or whose subclasses are objects like any other. */
+    if (object == Py_None)
+        return event_put(p, VALUE_CONSTANT, CONSTANT_NONE);
+    if (type == &PyBool_Type)
+        return event_put(p, VALUE_CONSTANT, object == Py_True ? CONSTANT_TRUE : CONSTANT_FALSE);
+    if (type == &PyFunction_Type) {
+        PyFunctionObject *function = (PyFunctionObject *)object;
+        return put_qualified(p, limit, NAMED_FUNCTION, function->func_module, function->func_qualname);
+    }
+    if (type == &PyMethod_Type && Py_TYPE(PyMethod_GET_FUNCTION(object)) == &PyFunction_Type) {
+        PyFunctionObject *function = (PyFunctionObject *)PyMethod_GET_FUNCTION(object);
+        return put_qualified(p, limit, NAMED_METHOD, function->func_module, function->func_qualname);
+    }
+    if (type == &PyCFunction_Type)
+        return put_builtin(p, limit, object);
+    if (type == &PyModule_Type) {
+        PyObject *dict = PyModule_GetDict(object);
+        PyObject *name = dict != NULL ? PyDict_GetItemString(dict, "__name__") : NULL;
+        return put_qualified(p, limit, NAMED_MODULE, NULL, name);
+    }
+    if (PyType_Check(object)) {
+        p = event_put(p, VALUE_NAMED, NAMED_CLASS);
+        return event_put(p, VALUE_TYPE, codes_type((PyTypeObject *)object));
+    }
+    if (object == Py_Ellipsis)
+        return event_put(p, VALUE_CONSTANT, CONSTANT_ELLIPSIS);
+    if (object == Py_NotImplemented)
+        return event_put(p, VALUE_CONSTANT, CONSTANT_NOT_IMPLEMENTED);
+
+    for (const struct outer *o = outer; o != NULL; o = o->outer)
+        if (o->object == object)
+            return event_put(p, VALUE_CONSTANT, CONSTANT_CYCLE);
+    const struct outer here = {object, outer};
+
+    /* The types whose content is read, with their subclasses. */
+    if (PyLong_Check(object)) {
+        exact = type == &PyLong_Type;
+        p = put_int(p, limit, object);
+    } else if (PyUnicode_Check(object)) {
+        exact = type == &PyUnicode_Type;
+        p = put_str(p, limit, VALUE_TEXT, object);
+    } else if (PyTuple_Check(object)) {
+        exact = type == &PyTuple_Type;
+        p = put_sequence(p, limit, CONTAINER_TUPLE, object, &here, depth);
+    } else if (PyList_Check(object)) {
+        exact = type == &PyList_Type;
+        p = put_sequence(p, limit, CONTAINER_LIST, object, &here, depth);
+    } else if (PyDict_Check(object)) {
+        exact = type == &PyDict_Type;
+        p = put_dict(p, limit, object, &here, depth);
+    } else if (PyFloat_Check(object)) {
+        exact = type == &PyFloat_Type;
+        p = value_put_floating(p, PyFloat_AS_DOUBLE(object));
+    } else if (PyBytes_Check(object)) {
+        exact = type == &PyBytes_Type;
+        p = put_data(p, limit, PyBytes_AS_STRING(object), PyBytes_GET_SIZE(object));
+    } else if (PyAnySet_Check(object)) {
+        exact = type == &PySet_Type || type == &PyFrozenSet_Type;
+        p = put_set(p, limit, object, &here, depth);
+    } else if (PyExceptionInstance_Check(object)) {
+        PyObject *args = ((PyBaseExceptionObject *)object)->args;
+        exact = false;
+        if (args != NULL && PyTuple_Check(args))
+            p = put_sequence(p, limit, CONTAINER_EXCEPTION, args, &here, depth);
+        else
+            p = event_put(p, VALUE_CONTAINER, CONTAINER_EXCEPTION);
+    } else {
+        return put_object(p, limit, object);
+    }
+    return exact ? p : put_type(p, object);
+}
+
+uint8_t *values_put(uint8_t *p, uint8_t *limit, int field, PyObject *object)
+{
+    if ((size_t)(limit - p) > values_max)
+        limit = p + values_max;
+    return put_value(p, limit, field, object, NULL, VALUE_DEPTH);
+}
+
+uint8_t *values_put_redacted(uint8_t *p, int field, PyObject *object)
+{
+    uint8_t *body = value_open(p, field);
+    p = event_put(body, VALUE_CONSTANT, CONSTANT_REDACTED);
+    return value_close(body, put_type(p, object));
+}
