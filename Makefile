@@ -40,7 +40,7 @@ sanitize: $(VENV)/.installed $(VENV)/.test  ## the C tests under the address, un
 	$(VENV)/bin/pytest tests/unit -k "ring_c or c_records" $(ARGS)
 
 bench: $(VENV)/.installed $(VENV)/.bench  ## measure the costs, side by side with other tracers
-	$(VENV)/bin/python -P -m benchmarks $(ARGS)
+	$(VENV)/bin/python -m benchmarks $(ARGS)
 
 clean:           ## remove whatever was made here
 	rm -rf .venv .venv-* build dist *.egg-info traces.sqlite* .pytest_cache .mypy_cache .ruff_cache .hypothesis
