@@ -1,0 +1,197 @@
+"""From a segment's bytes to events: decompression, and the rows that csrc/batch.h makes."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from pytracer._core import ffi, lib
+
+from .database import Codes, Database, text
+from .model import Argument, Code, Event, Run, Source
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+_BODY_MAX = 256 << 10  # RING_MAX_CHUNK_SIZE: no chunk is larger
+_EVENTS = 128  # a batch; what is decoded ahead of its time
+_TEXT_MAX = 64 << 20  # of one event; its types' names could make it longer than its chunk
+_NUMBER_MAX = (1 << 32) - 1
+_EVENT = struct.Struct("=4IqqQIIi4x")
+_VALUE = struct.Struct("=8I")
+_KINDS = ("", *(ffi.string(lib.event_kind_name(kind)).decode() for kind in range(1, 10)))
+# the name of the one value that these kinds have
+_VALUE_NAMES = {
+    "return": "return value",
+    "exception": "exception",
+    "throw": "exception",
+    "raise": "exception",
+    "yield": "yield value",
+}
+
+
+class DecodeError(Exception):
+    """These bytes are not what they should be; the message says in what way."""
+
+
+def decompress(data: bytes, size: int) -> bytes:
+    """The body of a segment, `size` bytes. Never makes more than a chunk can hold."""
+    if not 0 <= size <= _BODY_MAX:
+        raise DecodeError(f"no segment has {size} bytes")
+    try:
+        body: bytes = zstd.ZstdDecompressor().decompress(data, size + 1)
+    except zstd.ZstdError as error:
+        raise DecodeError(str(error)) from None
+    if len(body) != size:
+        raise DecodeError(f"it has {len(body)} bytes instead of {size}")
+    return body
+
+
+class TypeTable(NamedTuple):
+    """`struct batch_types`; lives as long as this does."""
+
+    size: int
+    numbers: Any
+    names: Any
+    texts: list[Any]  # what `names` points to
+
+
+class Types:
+    """The names of a run's types."""
+
+    def __init__(self, database: Database, run: int) -> None:
+        self._database, self._run = database, run
+        self._table = TypeTable(0, ffi.NULL, ffi.NULL, [])
+
+    def table(self) -> TypeTable:
+        """All types that the segments stored until now refer to."""
+        ((count,),) = self._database.query("SELECT count(*) FROM type WHERE run = ?", (self._run,))
+        if count != self._table.size:
+            rows = self._database.query(
+                "SELECT number, CAST(name AS BLOB) FROM type WHERE run = ? AND number BETWEEN 0 AND ?"
+                " ORDER BY number",
+                (self._run, _NUMBER_MAX),
+            )
+            texts = [ffi.new("char[]", text(name).encode("utf-8", "backslashreplace")) for _, name in rows]
+            numbers = ffi.new("uint32_t[]", [number for number, _ in rows])
+            self._table = TypeTable(len(rows), numbers, ffi.new("char *[]", texts), texts)
+        return self._table
+
+
+class _Batch:
+    """Room for the rows of some events. One serves all segments: its rows are taken at once."""
+
+    def __init__(self) -> None:
+        self.batch: Any = ffi.new("struct batch *", {"with_values": True, "event_capacity": _EVENTS})
+        self._events = ffi.new("struct batch_event[]", _EVENTS)
+        self.batch.events = self._events
+        self._room(values=1024, text=64 << 10)
+
+    def _room(self, values: int, text: int) -> None:
+        self._values = ffi.new("struct batch_value[]", values)
+        self._text = ffi.new("char[]", text)
+        self.batch.values, self.batch.value_capacity = self._values, values
+        self.batch.text, self.batch.text_capacity = self._text, text
+
+    def next(self, walk: Any) -> int:
+        """Fills the batch; 0: there are no more events."""
+        while True:
+            answer: int = lib.batch_next(walk, self.batch)
+            if answer >= 0:
+                return answer
+            if answer != lib.BATCH_TOO_SMALL:
+                what = "ends within an event" if answer == lib.DECODE_TRUNCATED else "makes no sense"
+                raise DecodeError(f"its content {what} (after event {walk.index})")
+            if self.batch.text_capacity >= _TEXT_MAX:
+                raise DecodeError("an event in it is longer than any can be")
+            self._room(self.batch.value_capacity * 4, self.batch.text_capacity * 4)
+
+    def rows(self) -> Iterator[tuple[int, ...]]:
+        return _EVENT.iter_unpack(ffi.buffer(self.batch.events, self.batch.event_count * _EVENT.size))
+
+    def values(self) -> list[tuple[str, str, str]]:
+        """(name, value, type) of all values in the batch."""
+        batch = self.batch
+        pieces = _VALUE.iter_unpack(ffi.buffer(batch.values, batch.value_count * _VALUE.size))
+        data: bytes = ffi.buffer(batch.text, batch.text_size)[:]
+        if data.isascii():
+            text = data.decode("ascii")
+            return [
+                (text[n : n + n_size], text[v : v + v_size], text[t : t + t_size])
+                for n, n_size, v, v_size, t, t_size, _, _ in pieces
+            ]
+        return [
+            (
+                data[n : n + n_size].decode("utf-8", "backslashreplace"),
+                data[v : v + v_size].decode("utf-8", "backslashreplace"),
+                data[t : t + t_size].decode("utf-8", "backslashreplace"),
+            )
+            for n, n_size, v, v_size, t, t_size, _, _ in pieces
+        ]
+
+
+_batch = _Batch()
+
+
+def events(
+    body: bytes,
+    run: Run,
+    first_id: int,
+    start: int,
+    base_depth: int,
+    source: Source,
+    codes: Codes,
+    types: Types,
+) -> Iterator[Event]:
+    """The events of a segment's body; `start` in clock units. Raises DecodeError where it breaks."""
+    walk = ffi.new("struct segment_walk *")
+    bytes_ = ffi.from_buffer("uint8_t[]", body)
+    lib.segment_open(walk, bytes_, len(body), start, base_depth)
+    table = types.table()
+    batch = _batch.batch
+    while True:
+        batch.clock.epoch_ns, batch.clock.epoch_units = run.epoch_ns, run.epoch_units
+        batch.clock.scale = run.scale
+        batch.types.count, batch.types.numbers, batch.types.names = table[:3]
+        if not _batch.next(walk):
+            return
+        values = _batch.values()
+        made = []
+        for index, number, code_number, line, time, duration, count, first, length, depth in _batch.rows():
+            code = codes[code_number]
+            kind = _KINDS[number]
+            args: list[Argument] = []
+            if length == 1 and kind in _VALUE_NAMES:
+                _, value, type = values[first]
+                args = [(_VALUE_NAMES[kind], value, type)]
+            elif length:
+                args = _arguments(kind, code, values[first : first + length])
+            elif kind == "lost":
+                args = [("count", str(count), "int")]
+            made.append(
+                Event(
+                    time,
+                    first_id + index,
+                    kind,
+                    depth,
+                    duration if duration >= 0 else None,
+                    line or code.line,
+                    code,
+                    source,
+                    args,
+                )
+            )
+        yield from made
+
+
+def _arguments(kind: str, code: Code, values: list[tuple[str, str, str]]) -> list[Argument]:
+    if kind == "log":
+        return [("message", *values[0][1:]), *values[1:]]
+    names = code.arguments
+    if len(names) < len(values):  # its definition is missing
+        names = (*names, *(f"argument {i + 1}" for i in range(len(names), len(values))))
+    return [(name, value, type) for name, (_, value, type) in zip(names, values, strict=False)]
