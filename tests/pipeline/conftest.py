@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+
 from recording import Recording, record
 
 

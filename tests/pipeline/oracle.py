@@ -45,7 +45,7 @@ def show(value: Any, depth: int = 1, outer: tuple[int, ...] = ()) -> str:
     kind = type(value)
     if value is None or value is Ellipsis or value is NotImplemented or kind is bool:
         return repr(value)
-    if isinstance(value, BaseException):
+    if issubclass(kind, BaseException):
         items = [show(item, depth + 1) for item in BaseException.__dict__["args"].__get__(value)[:MAX_ITEMS]]
         return f"{kind.__name__}({', '.join(items)})"
     for base in (int, float, str, bytes, *CONTAINERS):
@@ -53,7 +53,7 @@ def show(value: Any, depth: int = 1, outer: tuple[int, ...] = ()) -> str:
             plain = base not in CONTAINERS
             text = show_plain(value, base) if plain else show_container(value, base, depth, outer)
             return text if kind is base else f"{kind.__name__}({text})"
-    if isinstance(value, type):
+    if issubclass(kind, type):
         return f"<class {type_name(value)!r}>"
     if kind is types.FunctionType:
         return f"<function {value.__module__}.{value.__qualname__}>"
@@ -123,7 +123,7 @@ class Recorder:
         self.events.append(
             {
                 "kind": kind,
-                "module": frame.f_globals["__name__"],
+                "module": frame.f_globals.get("__name__", ""),
                 "func": code.co_qualname,
                 "file": code.co_filename,
                 "line": code.co_firstlineno if line is None else line,

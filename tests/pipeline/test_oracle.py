@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+
 from programs import programs
 from recording import PYTRACE, read, run, without_addresses, write
 
