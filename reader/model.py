@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class Run(NamedTuple):
     """One recording. Times are ns since 1970; `finished` and `exit_status` may be unknown."""
 
     id: int
@@ -29,15 +27,13 @@ class Run:
         return self.epoch_ns + ((units - self.epoch_units) * self.scale >> 32)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Code:
-    """A function, module or class body; its number's definition."""
+    """A function, module or class body; its number's definition. Equal only to itself."""
 
-    module: str
-    func: str
-    file: str
-    line: int
-    arguments: tuple[str, ...]
+    __slots__ = ("arguments", "file", "func", "line", "module")
+
+    def __init__(self, module: str, func: str, file: str, line: int, arguments: tuple[str, ...]) -> None:
+        self.module, self.func, self.file, self.line, self.arguments = module, func, file, line, arguments
 
 
 class Source(NamedTuple):

@@ -36,8 +36,8 @@ def duration(ns: int) -> str:
     """A length of time for people: 850ns 12.3µs 1.23ms 4.56s 2m05s 3h07m."""
     if ns < 1000:
         return f"{ns}ns"
-    for unit, size in (("µs", 1e3), ("ms", 1e6), ("s", 1e9)):
-        if ns < size * 999.5 or (unit == "s" and ns < 60e9):
+    for unit, size, limit in (("µs", 1e3, 999.5e3), ("ms", 1e6, 999.5e6), ("s", 1e9, 59.95e9)):
+        if ns < limit:
             return f"{ns / size:.3g}{unit}"
     minutes, seconds = divmod(ns // 1_000_000_000, 60)
     if minutes < 60:
@@ -192,7 +192,7 @@ class TextRenderer:
             return f"{full}: {value}"
         # what directly follows the line that names the function need not name it again
         adjacent = last is not None and last[0] in ("call", "resume") and last[1:] == here[1:]
-        what = value if adjacent else f"{short}: {value}" if value else short
+        what = (value if adjacent else f"{short}: {value}") if value else short
         if kind == "raise":
             return f"{what}  line {event.line}" if event.line else what
         return what if event.duration is None else f"{what}  {duration(event.duration)}"
