@@ -1,0 +1,36 @@
+"""The `pytrace` command, and `python -m pytracer`: tells its words apart."""
+
+import sys
+
+from .config import WORDS, Mistake
+
+
+def show(word: str, arguments: list[str]) -> int:
+    """`pytrace read`, `print`, `sql` and `info`."""
+    from .reader import commands
+
+    match word:
+        case "print":
+            return commands.print_main(arguments)
+        case "info":
+            return commands.info_main(arguments)
+    raise Mistake(f"{word!r} is not available in this version; use: pytrace print")
+
+
+def main() -> int:
+    """Returns the exit status; 2 after a mistake that the user can mend. Recording a program does not
+    return: this process becomes the program."""
+    word, *rest = sys.argv[1:] or ["print"]
+    try:
+        if word in WORDS:
+            return show(word, rest)
+        from .launch import launch
+
+        launch([word, *rest])
+    except Mistake as mistake:
+        sys.stderr.write(f"pytrace: {mistake}\n")
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

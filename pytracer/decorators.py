@@ -1,0 +1,174 @@
+"""What a program can say itself: notrace, trace and log. pytracer/__init__.py imports it when asked."""
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from types import CodeType, FunctionType, MethodType, TracebackType
+from typing import Any, Self, TypeVar, cast
+
+from . import _hook, start
+from ._hook import log
+
+__all__ = ["log", "notrace", "trace"]
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+# ---- notrace --------------------------------------------------------------------------------------
+
+
+def own_code(function: FunctionType) -> CodeType:
+    """The function's code object. What a decorator made (it has __wrapped__) shares its code with
+    everything else that this decorator made: such a function gets a copy for itself."""
+    if hasattr(function, "__wrapped__"):
+        function.__code__ = function.__code__.replace()
+    return function.__code__
+
+
+def mark(target: object, seen: set[int]) -> bool:
+    """Marks all code of a function, or of what holds functions. False: there is none."""
+    if id(target) in seen:
+        return True
+    seen.add(id(target))
+    match target:
+        case CodeType():
+            _hook.notrace(target)
+            return True
+        case FunctionType():
+            _hook.notrace(own_code(target))
+            mark(vars(target).get("__wrapped__"), seen)
+            return True
+        case MethodType() | staticmethod() | classmethod():
+            return mark(target.__func__, seen)
+        case property():
+            return any([mark(target.fget, seen), mark(target.fset, seen), mark(target.fdel, seen)])
+        case functools.partial() | functools.partialmethod() | functools.cached_property():
+            return mark(target.func, seen)
+        case type():
+            for member in list(vars(target).values()):
+                mark(member, seen)
+            return True
+    wrapped = getattr(target, "__wrapped__", None)  # functools.lru_cache and the like
+    return wrapped is not None and mark(wrapped, seen)
+
+
+def notrace(target: T) -> T:
+    """Keeps a function, and everything that it calls, out of recordings. Returns the same object.
+
+    Also for generators, coroutines, methods, static and class methods, properties, and for a class:
+    then for all that is defined in it. Raises TypeError where there is no Python code to mark.
+    """
+    if not mark(target, set()):
+        raise TypeError(f"notrace: a function or class is expected, not {type(target).__name__}")
+    return target
+
+
+# ---- trace ----------------------------------------------------------------------------------------
+
+
+class Recording:
+    """The recording of this process, if trace() made one: a run that lasts until the process ends, and
+    records while any block is open."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open = 0  # blocks
+        self._options: dict[str, object] = {}
+        self._settings: dict[str, str] | None = None  # None: not begun
+
+    def enter(self, options: dict[str, object]) -> None:
+        with self._lock:
+            if self._settings is None:
+                if _hook.recording():
+                    return  # under the `pytrace` command
+                self._settings = self._begin(options)
+                self._options = options
+            else:
+                if options and options != self._options:
+                    raise ValueError("trace: a process makes one recording; its first block has its options")
+                if not self._open:
+                    start.begin(self._settings, gate=False)
+            self._open += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            if self._settings is None:
+                return
+            self._open -= 1
+            if not self._open:
+                _hook.stop()
+
+    def _begin(self, options: dict[str, object]) -> dict[str, str]:
+        from . import config, launch
+
+        try:
+            launch.check_python()
+            given = config.from_mapping(options, "trace()")
+            ring = launch.prepare(config.settings(given), launch.this_command())
+        except config.Mistake as mistake:
+            raise ValueError(f"pytrace: {mistake}") from None
+        settings, message = start.record(ring, gate=False)
+        if message:
+            raise RuntimeError(message)
+        return settings
+
+
+recording = Recording()
+
+
+class trace:
+    """Records a part of a program that was started without the `pytrace` command.
+
+    As a context manager or a decorator, of functions, generators and coroutines::
+
+        with trace(output="orders.sqlite", no_stdlib=True):
+            work()
+
+    All threads are recorded while any block is open. The options are those of the command line
+    (`pytrace --help`), as keywords; blocks behind the first continue its recording. What was recorded
+    can be read at once; the summary is printed when the process ends. Under `pytrace` it does nothing.
+
+    Raises ValueError for options that make no sense or an output that cannot be one, RuntimeError
+    where the database cannot be recorded to.
+    """
+
+    def __init__(self, **options: object) -> None:
+        self._options = options
+
+    def __enter__(self) -> Self:
+        recording.enter(self._options)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, where: TracebackType | None
+    ) -> None:
+        recording.leave()
+
+    def __call__(self, function: F) -> F:
+        wrapper: Callable[..., Any]
+        if inspect.isasyncgenfunction(function):
+            raise TypeError("trace: an asynchronous generator cannot be decorated; use `with trace():` in it")
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def wrapper(*args: Any, **kwargs: Any) -> Any:
+                with self:
+                    return await function(*args, **kwargs)
+
+        elif inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                with self:
+                    return (yield from function(*args, **kwargs))
+
+        else:
+
+            @functools.wraps(function)
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                with self:
+                    return function(*args, **kwargs)
+
+        return cast(F, wrapper)

@@ -1,0 +1,371 @@
+"""`pytrace SCRIPT`: makes everything ready, then becomes `python SCRIPT`.
+
+    check ──► create the ring ──► start the dumper ──► exec the same Python ──► start.py joins
+    (nothing has been made     (/dev/shm)  (detached)      (same pid, same terminal)
+     when a check fails)
+
+The program is not run here: the process replaces itself by the Python it runs in, told by the
+environment to join. So sys.argv, sys.path, __main__, tracebacks and exit status are python's own.
+"""
+
+import errno
+import os
+import sys
+
+from .config import WORDS, Mistake, parse, settings, show_size
+from .start import VARIABLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import NoReturn
+
+SHARED_MEMORY = "/dev/shm"
+APPLICATION_ID = 0x70747263
+USER_VERSION = 1
+SETTINGS_SIZE = 32768  # RING_SETTINGS_SIZE
+COMMAND_SIZE = 8192  # bytes of it that are kept
+SCRIPT_SIZE = 16 << 20  # of a longer script the syntax is not checked beforehand
+ZIP_END = b"PK\5\6"  # in the last 64 KiB and 22 bytes of every zip file
+
+
+# ---- this Python ----------------------------------------------------------------------------------
+
+
+def check_python() -> None:
+    """Raises Mistake where pytrace cannot record under this Python."""
+    version = sys.version.split()[0]
+    if sys.implementation.name != "cpython":
+        raise Mistake(f"{sys.implementation.name} is not supported; use CPython 3.11 to 3.15")
+    if not (3, 11) <= sys.version_info[:2] <= (3, 15):
+        raise Mistake(f"Python {version} is not supported; use CPython 3.11 to 3.15")
+    if "t" in sys.abiflags:
+        raise Mistake("free-threaded builds of Python are not supported; use the one without the `t`")
+    if not sys.executable:
+        raise Mistake("this Python does not know where its executable is (sys.executable)")
+
+
+def check_installed() -> None:
+    """Raises Mistake where the program's Python would not find pytrace.pth."""
+    import site
+
+    if sys.flags.no_site:
+        raise Mistake("python -S cannot be recorded: pytrace is started by `site`")
+    folders = site.getsitepackages()
+    if site.ENABLE_USER_SITE:
+        folders.append(site.getusersitepackages())
+    if not any(os.path.exists(os.path.join(folder, "pytrace.pth")) for folder in folders):
+        raise Mistake(
+            f"pytrace.pth is in none of this Python's site-packages ({', '.join(folders)})\n"
+            f"  install pytrace there: {sys.executable} -m pip install pytracer"
+        )
+
+
+def interpreter_options(words: list[str]) -> list[str]:
+    """The options of Python itself in sys.orig_argv[1:]: "-X dev -m pytracer app.py" → "-X dev"."""
+    kept: list[str] = []
+    rest = list(words)
+    while rest and rest[0].startswith("-") and rest[0] not in ("-", "--"):
+        word = rest.pop(0)
+        if word.startswith("--"):  # --check-hash-based-pycs MODE
+            kept += [word, *rest[:1]]
+            del rest[:1]
+            continue
+        for at, letter in enumerate(word[1:], 1):
+            if letter in "mc":
+                return kept + [word[:at]] * (at > 1)
+            if letter in "XW":
+                value = rest[:1] if at == len(word) - 1 else []
+                del rest[: len(value)]
+                kept += [word, *value]
+                break
+        else:
+            kept.append(word)
+    return kept
+
+
+def become_python(options: list[str], program: list[str]) -> "NoReturn":
+    """Replaces this process by its own Python running the program. Raises Mistake."""
+    sys.stderr.flush()
+    try:
+        os.execv(sys.executable, [sys.executable, *options, *program])
+    except OSError as error:
+        raise Mistake(f"cannot run {sys.executable}: {error.strerror}") from None
+
+
+# ---- the program ----------------------------------------------------------------------------------
+
+
+def compiles(source: bytes | str, name: str) -> bool:
+    """False: python would stop at a syntax error."""
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(source, name, "exec", dont_inherit=True)
+    except IndentationError:
+        return name == "<string>" and sys.version_info >= (3, 14)  # which removes a common indentation
+    except (SyntaxError, ValueError):
+        return False
+    except (MemoryError, RecursionError):
+        pass
+    return True
+
+
+def module_exists(name: str) -> bool:
+    """False: `python -m` would not find it. Only the top-level package is looked for: to find what is
+    in it, it would have to be imported."""
+    saved = sys.path[:]
+    if not sys.flags.safe_path:
+        sys.path[0] = os.getcwd()
+    try:
+        top = name.partition(".")[0]
+        return top in sys.modules or any(finder.find_spec(top, None) for finder in sys.meta_path)
+    except Exception:
+        return True  # somebody's finder fails: python will say how
+    finally:
+        sys.path[:] = saved
+
+
+def has_main(path: str) -> bool:
+    """Does this folder or zip file have a __main__?"""
+    if os.path.isdir(path):
+        return any(os.path.exists(os.path.join(path, "__main__" + suffix)) for suffix in (".py", ".pyc"))
+    import zipimport
+
+    try:
+        return zipimport.zipimporter(path).find_spec("__main__") is not None
+    except zipimport.ZipImportError:
+        return False
+
+
+def check_script(path: str, options: list[str]) -> bool:
+    """False: python will refuse it, and says why better. Raises Mistake where it cannot be run."""
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        hint = f"\n  a module is run as: pytrace -m {path}" if path.isidentifier() else ""
+        raise Mistake(f"cannot run {path!r}: {error.strerror}{hint}") from None
+    kind = status.st_mode & 0o170000
+    if kind == 0o040000:
+        if not has_main(path):
+            raise Mistake(f"cannot run {path!r}: there is no __main__.py in this folder")
+        return True
+    if kind != 0o100000 or status.st_size > SCRIPT_SIZE:
+        return True  # a pipe can be read only once
+    try:
+        with open(path, "rb") as file:
+            source = file.read()
+    except OSError as error:
+        raise Mistake(f"cannot run {path!r}: {error.strerror}") from None
+    if ZIP_END in source[-65557:]:
+        if not has_main(path):
+            raise Mistake(f"cannot run {path!r}: there is no __main__.py in this zip file")
+        return True
+    from _frozen_importlib_external import MAGIC_NUMBER
+
+    skips_line = any("x" in word and word[1] not in "-XW" for word in options if word[:1] == "-" != word)
+    return skips_line or source.startswith(MAGIC_NUMBER[:2]) or compiles(source, path)
+
+
+def check_program(program: list[str], options: list[str]) -> bool:
+    """As check_script, for SCRIPT, "-m", "-c" and "-"."""
+    match program[0]:
+        case "-m":
+            return module_exists(program[1])
+        case "-c":
+            return compiles(program[1], "<string>")
+        case "-":
+            return True
+    return check_script(program[0], options)
+
+
+# ---- the database ---------------------------------------------------------------------------------
+
+
+def check_output(path: str) -> None:
+    """Raises Mistake where a recording cannot go to this file; the dumper looks more closely. Nothing
+    is created or changed."""
+    folder = os.path.dirname(path)
+    other = "choose another file with --output"
+    if os.path.isdir(path):
+        inside = os.path.join(path, "traces.sqlite")
+        raise Mistake(f"{path} is a folder; name a file in it: --output {inside}")
+    if not os.path.isdir(folder):
+        raise Mistake(f"there is no folder {folder}; make it, or {other}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise Mistake(f"the folder {folder} is not writable; {other}")
+    if not os.path.lexists(path):
+        return
+    if not os.path.isfile(path):
+        raise Mistake(f"{path} is not a regular file; {other}")
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise Mistake(f"{path} is not writable; {other}")
+    with open(path, "rb") as file:
+        header = file.read(100)
+    if not header:
+        return
+    if not header.startswith(b"SQLite format 3\0"):
+        raise Mistake(f"{path} is not a database, and stays as it is; {other}")
+    try:
+        if os.stat(path + "-wal").st_size:
+            return  # the header may be older than what the write-ahead log has
+    except OSError:
+        pass
+    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        raise Mistake(f"{path} is another program's database, and stays as it is; {other}")
+    if int.from_bytes(header[60:64], "big") > USER_VERSION:
+        raise Mistake(f"{path} was made by a newer pytrace, and stays as it is; {other}")
+
+
+def this_command() -> list[str]:
+    """What the shell was told, of a process that was not started by `pytrace`."""
+    return ["python", *sys.orig_argv[1:]]
+
+
+# ---- the ring -------------------------------------------------------------------------------------
+
+
+def temporary_folder() -> str:
+    """As the tempfile module chooses it, but for its trial file."""
+    for folder in (os.environ.get("TMPDIR", ""), "/tmp", "/var/tmp"):
+        if os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
+            return os.path.abspath(folder)
+    return os.getcwd()
+
+
+def quoted(word: str) -> str:
+    """As a shell would take it."""
+    safe = word and all(c.isalnum() or c in "@%+=:,./-_" for c in word) and word.isascii()
+    return word if safe else "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+def ring_settings(chosen: dict[str, str], name: str, command: list[str]) -> bytes:
+    """What the ring carries to the program and the dumper: the options, and what the run is."""
+    try:
+        here = os.getcwd()
+    except OSError:
+        here = ""  # it has been removed
+    line = os.fsencode(" ".join(quoted(word) for word in command))
+    facts = {
+        "recording": name,
+        "command": os.fsdecode(line[:COMMAND_SIZE]),
+        "directory": here,
+        "python": sys.version.split()[0],
+        "pid": str(os.getpid()),
+    }
+    packed = b"".join(os.fsencode(f"{key}={value}\0") for key, value in (chosen | facts).items())
+    if len(packed) > SETTINGS_SIZE:
+        raise Mistake("--modules, --exclude and --redact are too long together: they have 24 KB")
+    return packed
+
+
+def create_ring(chosen: dict[str, str], command: list[str]) -> str:
+    """Creates the recording's ring and returns its path. Raises Mistake."""
+    from . import _hook
+
+    name = f"pytrace-{os.getuid()}-{os.getpid()}-{os.urandom(8).hex()}"
+    packed = ring_settings(chosen, name, command)
+    size = int(chosen["buffer_size"])
+    path = os.path.join(SHARED_MEMORY, name)
+    try:
+        _hook.create(path, size, packed)
+        return path
+    except OSError as error:
+        reason = error
+    folder = temporary_folder()
+    path = os.path.join(folder, name)
+    try:
+        _hook.create(path, size, packed)
+    except OSError as error:
+        places = f"{SHARED_MEMORY}: {reason.strerror}; {folder}: {error.strerror}"
+        way = "\n  make room, or ask for less with --buffer-size" if error.errno == errno.ENOSPC else ""
+        raise Mistake(f"there is no place for the buffer of {show_size(size)} ({places}){way}") from None
+    if chosen["quiet"] != "1":
+        say(f"{SHARED_MEMORY} has no place for {show_size(size)} ({reason.strerror}); using {folder}, slower")
+    return path
+
+
+def abandoned_rings() -> "Iterator[str]":
+    """Rings of this user that nobody writes to or saves any more. What is not even a ring (its
+    creation was cut off) is removed."""
+    from . import _hook
+
+    start = f"pytrace-{os.getuid()}-"
+    try:
+        names = os.listdir(SHARED_MEMORY)
+    except OSError:
+        return
+    for name in names:
+        path = os.path.join(SHARED_MEMORY, name)
+        pid = name.removeprefix(start).partition("-")[0]
+        # a recording whose first process lives is only just beginning, or looks after itself
+        if not name.startswith(start) or not pid.isdecimal() or os.path.exists(f"/proc/{pid}"):
+            continue
+        try:
+            if not _hook.is_ring(path):
+                if os.lstat(path).st_uid == os.getuid():
+                    os.unlink(path)
+            elif _hook.is_abandoned(path):
+                yield path
+        except OSError:
+            pass  # somebody else deals with it right now
+
+
+def save_abandoned() -> None:
+    """Has everything saved that dead recordings left behind."""
+    from . import _hook
+
+    for path in abandoned_rings():
+        say(f"an earlier recording was cut off; saving what is left of it ({path})")
+        try:
+            _hook.spawn_dumper(sys.executable, path)
+        except OSError as error:
+            say(f"cannot start the process that saves it: {error.strerror}")
+
+
+# ---- all of it ------------------------------------------------------------------------------------
+
+
+def say(text: str) -> None:
+    sys.stderr.write(f"pytrace: {text}\n")
+
+
+def prepare(chosen: dict[str, str], command: list[str]) -> str:
+    """Creates the ring and starts its dumper; returns the ring's path. Raises Mistake, and leaves
+    nothing behind."""
+    from . import _hook
+
+    check_output(chosen["output"])
+    save_abandoned()
+    ring = create_ring(chosen, command)
+    try:
+        _hook.spawn_dumper(sys.executable, ring)
+    except OSError as error:
+        os.unlink(ring)
+        raise Mistake(f"cannot start the process that saves the recording: {error.strerror}") from None
+    return ring
+
+
+def launch(arguments: list[str]) -> "NoReturn":
+    """Runs the program that the command line names, recorded. Raises Mistake."""
+    check_python()
+    given, program = parse(arguments)
+    if not program:
+        raise Mistake("there is no program to record; pytrace --help shows how")
+    if program[0] in WORDS:
+        word = program[0]
+        raise Mistake(f"record options do not go with {word!r}; a script of that name is run as ./{word}")
+    chosen = settings(given)
+    check_installed()
+    options = interpreter_options(sys.orig_argv[1:])
+    if not check_program(program, options):
+        become_python(options, program)
+    ring = prepare(chosen, ["python", *options, *program])
+    os.environ[VARIABLE] = ring
+    try:
+        become_python(options, program)
+    except Mistake:
+        os.unlink(ring)
+        raise
