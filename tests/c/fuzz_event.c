@@ -1,0 +1,217 @@
+/* Feeds arbitrary bytes to the decoder, the walkers and the texts of values; to be built with the
+ * address and undefined behaviour sanitizers. What they must hold to, besides touching nothing that
+ * is not theirs: skimming agrees with decoding, a decoded record's walkers do not fail, and a text's
+ * length does not depend on the room there is.
+ *
+ * With clang -fsanitize=fuzzer as it is. With -DFUZZ_ALONE it brings a driver of its own:
+ * `fuzz_event SECONDS FILE...` mutates the files' bytes for so long.
+ */
+#include "batch.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(condition) \
+    ((condition) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
+
+static const char *type_name(void *context, uint32_t number)
+{
+    (void)context;
+    return number % 3 ? "app.Gr\xc3\xb6\xc3\x9f" "e" : NULL;
+}
+
+static const struct text_names names = {type_name, NULL};
+
+typedef size_t writer(const struct value *, const struct text_names *, char *, size_t);
+
+/* Into buffers of exactly the size they are said to have. */
+static void write_into(writer *write, const struct value *value, size_t capacity, size_t expected)
+{
+    char *buffer = malloc(capacity ? capacity : 1);
+    CHECK(buffer);
+    CHECK(write(value, &names, buffer, capacity) == expected);
+    if (capacity >= expected)
+        CHECK(!memchr(buffer, 0, expected));
+    free(buffer);
+}
+
+static void check_text(writer *write, const struct value *value)
+{
+    size_t size = write(value, &names, NULL, 0);
+    write_into(write, value, size, size);
+    write_into(write, value, size / 2, size);
+    write_into(write, value, size ? size - 1 : 0, size);
+}
+
+static void check_value(const struct value *value, int depth)
+{
+    const uint8_t *cursor = NULL;
+    struct value item;
+    uint32_t count = 0;
+
+    CHECK(depth <= VALUE_DEPTH_MAX);
+    for (; value_item(value, &cursor, &item); count++)
+        check_value(&item, depth + 1);
+    CHECK(count == value->item_count);
+}
+
+static void check_event(const struct event *event)
+{
+    const uint8_t *cursor = NULL, *name;
+    struct value value;
+    uint32_t count = 0;
+    size_t size;
+
+    CHECK(event_kind_name((int)event->kind));
+    for (; event_value(event, &cursor, &value); count++) {
+        check_value(&value, 1);
+        check_text(text_value, &value);
+        check_text(text_bare, &value);
+        check_text(text_type, &value);
+    }
+    CHECK(count == event->value_count);
+    cursor = NULL;
+    for (count = 0; event_name(event, &cursor, &name, &size); count++) {
+        size_t length = text_plain(name, size, NULL, 0);
+        char *buffer = malloc(length ? length : 1);
+        CHECK(buffer && text_plain(name, size, buffer, length) == length);
+        free(buffer);
+    }
+    CHECK(count == event->name_count);
+}
+
+/* Walks as far as it goes; returns how many records there were. */
+static uint32_t walk(const uint8_t *data, size_t size, int (*step)(struct segment_walk *, struct segment_event *),
+                     bool look)
+{
+    struct segment_walk cursor;
+    struct segment_event event;
+
+    segment_open(&cursor, data, size, UINT64_MAX - 5, -1);
+    while (step(&cursor, &event) == 1) {
+        CHECK(event.depth >= 0);
+        if (look)
+            check_event(&event.event);
+    }
+    CHECK(cursor.next == cursor.end);
+    return cursor.index;
+}
+
+static void check_batches(const uint8_t *data, size_t size, uint32_t expected)
+{
+    static struct batch_event events[7];
+    static struct batch_value values[9];
+    static char text[1000];
+    struct batch batch = {
+        .events = events, .event_capacity = 7, .values = values, .value_capacity = 9, .text = text,
+        .text_capacity = sizeof text, .clock = {INT64_MIN, 1, UINT64_MAX}, .with_values = true,
+    };
+    struct segment_walk cursor;
+    uint32_t count = 0;
+    int answer;
+
+    segment_open(&cursor, data, size, 0, INT32_MAX);
+    while ((answer = batch_next(&cursor, &batch)) > 0)
+        count += (uint32_t)answer;
+    CHECK(answer == BATCH_TOO_SMALL ? count < expected : count == expected);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct event event, skimmed;
+    long decoded = event_decode(data, size, &event);
+    uint32_t count;
+
+    if (decoded > 0)
+        CHECK(event_skim(data, size, &skimmed) == decoded && skimmed.value_count == event.value_count);
+    else if (event_skim(data, size, &skimmed) > 0) /* then it is a value that cannot be read */
+        for (const uint8_t *cursor = NULL;;) {
+            struct value value;
+            if (!event_value(&skimmed, &cursor, &value))
+                break;
+        }
+    count = walk(data, size, segment_next, true);
+    CHECK(walk(data, size, segment_skim, false) >= count);
+    check_batches(data, size, count);
+    return 0;
+}
+
+#ifdef FUZZ_ALONE
+#include <time.h>
+
+#define INPUT_MAX 4096
+
+static uint64_t dice = 88172645463325252u;
+
+static size_t below(size_t bound) /* xorshift */
+{
+    dice ^= dice << 13;
+    dice ^= dice >> 7;
+    dice ^= dice << 17;
+    return bound ? (size_t)(dice % bound) : 0;
+}
+
+static size_t mutate(uint8_t *data, size_t size)
+{
+    size_t at = below(size + 1), count = below(8);
+    switch (below(5)) {
+    case 0: /* a bit */
+        if (at < size)
+            data[at] ^= (uint8_t)(1u << below(8));
+        return size;
+    case 1: /* a byte, likely an edge of varints */
+        if (at < size)
+            data[at] = (uint8_t[]){0, 1, 0x7f, 0x80, 0xff, (uint8_t)below(256)}[below(6)];
+        return size;
+    case 2: /* cut */
+        return at;
+    case 3: /* take out */
+        if (at + count > size)
+            return size;
+        memmove(data + at, data + at + count, size - at - count);
+        return size - count;
+    default: /* put in */
+        if (size + count > INPUT_MAX)
+            return size;
+        memmove(data + at + count, data + at, size - at);
+        for (size_t i = 0; i < count; i++)
+            data[at + i] = (uint8_t)below(256);
+        return size + count;
+    }
+}
+
+static void run(const uint8_t *data, size_t size)
+{
+    uint8_t *exact = malloc(size ? size : 1); /* so that a read behind the end is seen */
+    CHECK(exact);
+    memcpy(exact, data, size);
+    LLVMFuzzerTestOneInput(exact, size);
+    free(exact);
+}
+
+int main(int argc, char **argv)
+{
+    time_t until = time(NULL) + (argc > 1 ? atoi(argv[1]) : 0);
+    long runs = 0;
+
+    do {
+        static uint8_t data[INPUT_MAX];
+        size_t size = 0;
+        FILE *file = argc > 2 ? fopen(argv[2 + runs % (argc - 2)], "rb") : NULL;
+
+        if (file) {
+            size = fread(data, 1, INPUT_MAX, file);
+            fclose(file);
+        }
+        run(data, size);
+        for (size_t i = 0; i < 200; i++, runs++) {
+            size = mutate(data, size);
+            run(data, size);
+        }
+    } while (time(NULL) < until);
+    printf("%ld runs\n", runs);
+    return 0;
+}
+#endif
