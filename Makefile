@@ -22,7 +22,7 @@ help:            ## this list
 	@awk -F ' *## *' '/^[a-z-]+:.*##/ { sub(/:.*/, "", $$1); printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.installed $(VENV)/.demo  ## record a real program, and look at what it did
-	@.ci/demo $(VENV)/bin
+	@examples/demo.sh $(VENV)/bin
 
 test: $(VENV)/.installed $(VENV)/.test  ## the tests, on one Python
 	$(VENV)/bin/pytest $(ARGS)

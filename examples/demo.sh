@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# `make demo`: records docutils turning menu.rst into HTML, and looks at what it did. Argument: the
+# folder with the commands pytrace and python.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=$1
+out=build/demo
+traces=$out/traces.sqlite
+rm -rf "$out"
+mkdir -p "$out"
+
+# Shows a command as one would type it, and runs it.
+run() {
+    printf '\n\033[1m$ %s\033[0m\n' "$*" | sed "s,$bin/,,g"
+    "$@"
+}
+
+echo "docutils turns examples/menu.rst into HTML, and pytrace records every call of it."
+run "$bin/pytrace" -o "$traces" -m docutils examples/menu.rst "$out/menu.html"
+run "$bin/pytrace" info "$traces"
+
+printf '\n\033[1m$ %s\033[0m\n' "pytrace print $traces --format json | python examples/highlights.py"
+"$bin/pytrace" print "$traces" --format json | "$bin/python" examples/highlights.py
+
+cat << END
+
+Where the missing file was noticed, and who called whom until then:
+  pytrace print $traces | less -R +/InputError
+All that happened, as a tree of calls:
+  pytrace print $traces | less -R
+A program of your own:
+  $bin/pytrace your_script.py && $bin/pytrace print
+END
