@@ -1,4 +1,5 @@
 -- The database, traces.sqlite. The dumper writes it, the reader only reads.
+-- application_id is 0x70747263 ('ptrc'), user_version 1.
 -- A process's numbers for code objects and types are unique in its run, so that both tables
 -- are looked up by (run, number).
 
@@ -85,4 +86,7 @@ CREATE TABLE segment (
     UNIQUE (run, stream, sequence)
 ) STRICT;
 
-CREATE INDEX segment_time ON segment (run, start);
+-- Both are looked through without touching the rows, which lie as far apart as their data is long:
+-- the first for the events of a stretch of time, the second for the oldest and for sums of count.
+CREATE INDEX segment_time ON segment (run, start, "end", count);
+CREATE INDEX segment_end ON segment (run, "end", count);

@@ -1,0 +1,107 @@
+"""`python -I -m pytracer.dumper RING`: saves one recording, and ends with it.
+
+The traced program starts it, detached, and again where it has died. It talks through the ring alone:
+ready, refused with a reason, finished with a summary.
+"""
+
+import errno
+import os
+import signal
+import sys
+
+import apsw
+
+from . import ring as abi
+from .pump import Pump
+from .ring import Ring
+from .store import Refused, Run, Step, Store, no_step
+from .summary import summary
+
+TITLE_LENGTH = 120
+
+
+def main(path: str) -> int:
+    """Returns the exit status: 0, or 1 where nothing can be recorded."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        ring = Ring(path)
+    except OSError as error:
+        return 0 if error.errno == errno.EBUSY else 1
+    settings = ring.settings()
+    epoch_ns, epoch_units = ring.epoch()
+    run = Run(
+        recording=settings["recording"],
+        command=settings["command"],
+        directory=settings["directory"],
+        python=settings["python"],
+        clock_epoch_ns=epoch_ns,
+        clock_epoch_units=epoch_units,
+    )
+
+    step = _step()
+
+    def open_store() -> Store:
+        return Store(settings["output"], run, int(settings["max_size"]), int(settings["max_traces"]), step)
+
+    store = None
+    try:
+        store = open_store()
+    except Refused as refusal:
+        if ring.said() == abi.STATE_STARTING:
+            ring.say(abi.STATE_REFUSED, str(refusal))
+            return 1
+        # the program is on its way: its chunks stay in the ring until the database can be opened
+    ring.say(abi.STATE_READY, "")
+    _set_title(settings["command"])
+
+    pump = Pump(ring, store, open_store, step)
+    pump.run()
+    message = _finish(pump, settings)
+    # A program that sees itself saved takes this message for the last one. Whoever finds the
+    # database without its log, finds the run finished.
+    ring.say(abi.STATE_FINISHED, message)
+    step("after finished")
+    pump.say_saved()
+    step("after saved")
+    os.unlink(path)
+    return 0
+
+
+def _finish(pump: Pump, settings: dict[str, str]) -> str:
+    totals = None
+    if pump.store is not None:
+        try:
+            totals = pump.store.finish()
+        except apsw.Error as error:
+            pump.notes.append(str(error))
+        pump.store.close()
+    return summary(totals, settings["output"], settings["directory"], pump.notes)
+
+
+def _set_title(command: str) -> None:
+    from setproctitle import setproctitle  # takes a while to import, and nobody waits for it
+
+    if len(command) > TITLE_LENGTH:
+        command = command[: TITLE_LENGTH - 3] + "..."
+    setproctitle(f"pytrace: dumper for {command}")
+
+
+def _step() -> Step:
+    """For tests: PYTRACE_DUMPER_DIE_AT=NAME:N makes the dumper die where it comes to the step NAME
+    for the Nth time."""
+    name, _, times = os.environ.get("PYTRACE_DUMPER_DIE_AT", "").partition(":")
+    if not name:
+        return no_step
+    left = int(times or 1)
+
+    def step(reached: str) -> None:
+        nonlocal left
+        left -= reached == name
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return step
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

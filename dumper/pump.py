@@ -1,0 +1,273 @@
+"""The loop that moves what is in the ring into the database.
+
+A pass, and what a crash between its steps leaves:
+
+    look at the processes, then at the chunks, then at the definitions
+                        an ended process has published its last before the look at the chunks, and the
+                        definitions seen last contain all that the events seen first refer to
+    compress, BEGIN, INSERT, COMMIT
+                        before COMMIT: the chunks are in the ring, nothing is in the database
+    release the chunks that are final
+                        before: they are in both, and the next dumper replaces the rows by the same
+    evict               only what is not in the ring any more, so that nothing comes back
+    say that a process is saved
+                        before: the next dumper finds it ended, with nothing left in the ring
+
+A pass with many chunks does the middle in batches, so that the first are free again early.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import apsw
+
+from . import ring as abi
+from .processes import Process, Processes
+from .ring import Chunk, Ring
+from .store import Refused, Segment, Step, Store, no_step
+
+if TYPE_CHECKING:
+    from .definitions import Rows
+
+if sys.version_info >= (3, 14):
+    from compression.zstd import ZstdCompressor
+else:
+    from backports.zstd import ZstdCompressor
+
+# Compression by how much of the ring is in use: faster before anything is lost.
+LEVELS = ((0.5, 1), (0.75, -5), (1.0, -20))
+BATCHES = 16  # of a full ring
+WAIT_BUSY = 0.002  # s
+WAIT_IDLE = 0.02  # s
+LIVE_SECONDS = 0.1  # between two commits of unfinished chunks
+LIVE_SHARE = 0.1  # of the time, at most, goes into them
+RETRY_SECONDS = 0.5  # while the database cannot be written to
+GIVE_UP_SECONDS = 60.0  # of that, when all processes have ended
+LINGER_SECONDS = 0.2  # for a child that is just registering, when its parent died without a word
+START_SECONDS = 60.0  # for the first process
+
+Key = tuple[int, int]  # stream, sequence
+
+
+class Pump:
+    """Moves events and definitions from one ring into one database, until all processes have ended."""
+
+    def __init__(
+        self, ring: Ring, store: Store | None, open_store: Callable[[], Store], step: Step = no_step
+    ) -> None:
+        """store: None where it could not be opened yet; open_store, which may raise Refused, is
+        tried then, and where the file has been taken away."""
+        self.ring = ring
+        self.store = store
+        self.processes = Processes(ring)
+        self.notes: list[str] = []  # what went wrong, for the summary
+        self._open_store = open_store
+        self._step = step
+        self._batch_size = max(1, ring.chunk_count // BATCHES)
+        self._compressors = {level: ZstdCompressor(level) for _, level in LEVELS}
+        self._new: list[Process] = []  # not in the database yet
+        self._unsaid: list[Process] = []  # saved, and not told so
+        self._stored: dict[Key, int] = {}  # bytes of unfinished chunks that are in the database
+        self._decoded: dict[Key, int] = {}  # bytes of unfinished chunks of definitions
+        self._nonsense = 0  # definitions refused
+        self._losses = (0, 0)
+        self._owners_gone: set[int] = set()  # numbers of processes that will write no more
+        self._live_next = 0.0
+        self._clock_known = False
+
+    # ---- the loop -----------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Returns when there is nothing to wait for any more. The processes that ended last have
+        not been told yet: `say_saved` does that."""
+        wait = WAIT_BUSY
+        retry_at = failing_since = over_since = 0.0
+        started = time.monotonic()
+        while True:
+            now = time.monotonic()
+            busy = False
+            if now >= retry_at:
+                try:
+                    busy = self._pass(now)
+                    self.ring.pass_ended()
+                    failing_since = 0.0
+                except (apsw.Error, Refused) as error:
+                    self._note(f"the database could not be written to for a while ({error})")
+                    failing_since = failing_since or now
+                    retry_at = time.monotonic() + RETRY_SECONDS
+
+            if self.processes.over():
+                over_since = over_since or now
+                # one that ended properly has started its children before
+                proper = any(process.said_so() for process in self._unsaid)
+                if proper or now - over_since > LINGER_SECONDS:
+                    return
+            else:
+                over_since = 0.0
+                self.say_saved()
+                if failing_since and now - failing_since > GIVE_UP_SECONDS and self.processes.all_ended():
+                    self._note("what was left could not be saved")
+                    return
+                if not self.processes.count and now - started > START_SECONDS:
+                    return
+            wait = WAIT_BUSY if busy else min(wait * 2, WAIT_IDLE)
+            self.processes.wait(wait)
+
+    def say_saved(self) -> None:
+        """Tells the processes whose last is committed."""
+        for process in self._unsaid:
+            self.ring.process_saved(process.number)
+        self._unsaid.clear()
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    # ---- a pass -------------------------------------------------------------------------------
+
+    def _pass(self, now: float) -> bool:
+        """Returns whether chunks came free. Raises apsw.Error or Refused: what is not committed
+        stays in the ring."""
+        self._new += self.processes.look()
+        ended = self.processes.ended(now)
+        self._owners_gone = self.processes.saved.union(process.number for process in ended)
+
+        chunks, bad = self.ring.look()
+        final: list[Chunk] = []
+        live: list[Chunk] = []
+        for chunk in chunks:
+            if not chunk.used:
+                if self._is_final(chunk):
+                    self.ring.release(chunk)
+            elif chunk.kind == abi.EVENTS:
+                (final if self._is_final(chunk) else live).append(chunk)
+        live_due = now >= self._live_next
+        if not (final or live_due or ended or self._new):
+            return False
+        grown = [chunk for chunk in live if chunk.used != self._stored.get(chunk.key)] if live_due else []
+
+        store = self._current_store()
+        fullness = len(chunks) / self.ring.chunk_count
+        compressor = self._compressors[next(level for limit, level in LEVELS if fullness <= limit)]
+        self._take_definitions(store, bad)
+        self._take_events(store, final, compressor)
+        live_since = time.monotonic()
+        self._take_events(store, grown, compressor)
+        if live_due:
+            spent = time.monotonic() - live_since
+            self._live_next = now + max(LIVE_SECONDS, spent / LIVE_SHARE)
+        if ended:
+            with store.transaction():
+                for process in ended:
+                    lost = self.ring.process_lost(process.number)
+                    store.end_process(process.number, process.exit_status(), lost)
+            self.processes.done(ended)
+            self._unsaid += ended
+        return bool(final)
+
+    def _is_final(self, chunk: Chunk) -> bool:
+        """True: nothing more will be written to this chunk."""
+        return chunk.sealed or chunk.process in self._owners_gone
+
+    def _take_definitions(self, store: Store, bad: int) -> None:
+        """Stores what has been defined since the last time, together with new processes and losses."""
+        rows: Rows | None = None
+        decoded: dict[Key, int] = {}
+        final = []
+        for chunk in self.ring.look()[0]:
+            if not chunk.used or chunk.kind != abi.DEFINITIONS:
+                continue
+            if self._is_final(chunk):
+                final.append(chunk)
+            start = self._decoded.get(chunk.key, 0)
+            if chunk.used > start:
+                rows = self._decode(chunk, start, rows)
+                decoded[chunk.key] = chunk.used
+        lost = sum(self.ring.process_lost(number) for number in range(self.processes.count))
+        losses = (lost, bad + self._nonsense)
+        scale = 0 if self._clock_known else self.ring.clock_scale()
+        if rows or self._new or scale or losses != self._losses:
+            with store.transaction():
+                store.put_processes((p.number, p.pid, p.parent, None) for p in self._new)
+                if scale:
+                    store.put_clock_scale(scale)
+                store.put_losses(*losses)
+                if rows:
+                    store.put_processes(rows.processes)
+                    store.put_threads(rows.threads)
+                    store.put_types(rows.types)
+                    store.put_codes(rows.codes)
+        self._new.clear()
+        self._losses = losses
+        self._clock_known = self._clock_known or bool(scale)
+        self._decoded.update(decoded)
+        for chunk in final:
+            self.ring.release(chunk)
+            del self._decoded[chunk.key]
+
+    def _decode(self, chunk: Chunk, start: int, rows: "Rows | None") -> "Rows":
+        from .definitions import DecodeError, Rows, decode
+
+        rows = rows or Rows([], [], [], [])
+        try:
+            decode(bytes(chunk.data(start)), rows)
+        except DecodeError:
+            self._nonsense += 1
+        return rows
+
+    def _take_events(self, store: Store, chunks: list[Chunk], compressor: ZstdCompressor) -> None:
+        """Stores chunks of events, and releases those that are final."""
+        for i in range(0, len(chunks), self._batch_size):
+            batch = chunks[i : i + self._batch_size]
+            segments = [self._segment(chunk, compressor) for chunk in batch]
+            with store.transaction():
+                store.put_segments(segments)
+            for chunk in batch:
+                if self._is_final(chunk):
+                    self.ring.release(chunk)
+                    self._step("after release")
+                    self._stored.pop(chunk.key, None)
+                else:
+                    self._stored[chunk.key] = chunk.used
+            self.ring.pass_ended()
+            store.evict()
+
+    def _segment(self, chunk: Chunk, compressor: ZstdCompressor) -> Segment:
+        return Segment(
+            stream=chunk.stream,
+            sequence=chunk.sequence,
+            process=chunk.process,
+            start=chunk.base_time,
+            end=chunk.last_time,
+            base_depth=chunk.base_depth,
+            min_depth=chunk.min_depth,
+            events=chunk.records,
+            lost=chunk.lost_before,
+            size=chunk.used,
+            complete=self._is_final(chunk),
+            data=compressor.compress(chunk.data(), ZstdCompressor.FLUSH_FRAME),
+        )
+
+    # ---- the database -------------------------------------------------------------------------
+
+    def _current_store(self) -> Store:
+        """The open database. Where its file has been taken away, a new one at its path, with the
+        definitions that are not in the ring any more."""
+        old = self.store
+        if old is None:
+            self.store = self._open_store()
+        elif old.moved():
+            new = self._open_store()
+            try:
+                new.copy_definitions(old)
+            except apsw.Error:
+                new.close()
+                raise
+            old.abandon()
+            self.store = new
+            self._stored.clear()
+            self._note("the file was taken away while recording, and a new one begun")
+        assert self.store is not None
+        return self.store

@@ -1,0 +1,156 @@
+"""The ring as the dumper sees it: cffi's functions with Python's types. csrc/ring.h is the contract."""
+
+import os
+from typing import Any, NamedTuple
+
+from pytracer._core import ffi, lib
+
+EVENTS: int = lib.CHUNK_EVENTS
+DEFINITIONS: int = lib.CHUNK_DEFINITIONS
+
+NONE: int = lib.PROCESS_NONE
+STARTING: int = lib.PROCESS_STARTING
+EXITED: int = lib.PROCESS_EXITED
+SAVED: int = lib.PROCESS_SAVED
+
+STATE_STARTING: int = lib.DUMPER_STARTING
+STATE_READY: int = lib.DUMPER_READY
+STATE_REFUSED: int = lib.DUMPER_REFUSED
+STATE_FINISHED: int = lib.DUMPER_FINISHED
+
+
+class Chunk(NamedTuple):
+    """A chunk in use, as it was when looked at: struct chunk_view."""
+
+    place: int  # in the ring
+    process: int
+    sealed: bool
+    kind: int
+    stream: int
+    sequence: int
+    used: int  # bytes; 0: nothing published yet, and what follows is not valid
+    records: int
+    base_time: int
+    last_time: int
+    base_depth: int
+    min_depth: int
+    lost_before: int
+    body: Any  # const uint8_t *
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Unique in the recording."""
+        return self.stream, self.sequence
+
+    def data(self, start: int = 0) -> memoryview:
+        """What was published at the look, from `start` on; in place, not copied. Valid until the
+        chunk is released."""
+        return memoryview(ffi.buffer(self.body, self.used))[start:]
+
+
+class Ring:
+    """An attached ring, with the dumper's lock on it. The lock ends with the process."""
+
+    def __init__(self, path: str) -> None:
+        """Raises OSError: EBUSY where another dumper holds it, EPROTO where it is no ring of ours."""
+        self.path = path
+        self._ring = ffi.new("struct ring *")
+        lock = ffi.new("int *")
+        error = lib.ring_attach(self._ring, os.fsencode(path), lib.RING_DUMPER, lock)
+        if error:
+            raise OSError(-error, os.strerror(-error), path)
+        self.chunk_count: int = self._ring.chunk_count
+        self._views = ffi.new("struct chunk_view[]", self.chunk_count)
+        self._bad = ffi.new("uint32_t *")
+
+    def settings(self) -> dict[str, str]:
+        """What launcher, hook and dumper agreed on."""
+        size = ffi.new("size_t *")
+        start = lib.ring_settings(self._ring, size)
+        pairs = (os.fsdecode(pair).partition("=") for pair in bytes(ffi.buffer(start, size[0])).split(b"\0"))
+        return {name: value for name, _, value in pairs if name}
+
+    def epoch(self) -> tuple[int, int]:
+        """A moment in ns since 1970, and the same in clock units."""
+        return lib.ring_epoch_ns(self._ring), lib.ring_epoch_units(self._ring)
+
+    def clock_scale(self) -> int:
+        """ns per clock unit << 32, 0 while nobody has measured it."""
+        return int(lib.ring_clock_scale(self._ring))
+
+    # ---- chunks ---------------------------------------------------------------------------
+
+    def look(self) -> tuple[list[Chunk], int]:
+        """All chunks in use, and how many more make no sense."""
+        count = lib.ring_look_all(self._ring, self._views, self._bad)
+        chunks = [
+            Chunk(
+                place=view.index,
+                process=view.process,
+                sealed=view.state == lib.CHUNK_SEALED,
+                kind=view.kind,
+                stream=view.stream,
+                sequence=view.sequence,
+                used=view.used,
+                records=view.count,
+                base_time=view.base_time,
+                last_time=view.last_time,
+                base_depth=view.base_depth,
+                min_depth=view.min_depth,
+                lost_before=view.lost_before,
+                body=view.body,
+            )
+            for view in self._views[0:count]
+        ]
+        return chunks, self._bad[0]
+
+    def release(self, chunk: Chunk) -> None:
+        """Gives the chunk back: only after COMMIT."""
+        lib.ring_release(self._ring, chunk.place)
+
+    # ---- processes ------------------------------------------------------------------------
+
+    def process_state(self, number: int) -> int:
+        """One of NONE, STARTING, ... above. Slots are taken in order, and never given back."""
+        return int(lib.ring_process_state(self._ring, number)) if number < lib.RING_PROCESSES else NONE
+
+    def process_alive(self, number: int) -> bool:
+        """False: nothing will write to its chunks any more."""
+        return bool(lib.ring_process_alive(self._ring, number))
+
+    def process_pid(self, number: int) -> int:
+        return int(lib.ring_process_pid(self._ring, number))
+
+    def process_start_time(self, number: int) -> int:
+        """Clock ticks since boot: tells a pid used again."""
+        return int(lib.ring_process_start_time(self._ring, number))
+
+    def process_parent(self, number: int) -> int | None:
+        """Number of the process that started it."""
+        parent = int(lib.ring_process_parent(self._ring, number))
+        return parent - 1 if parent else None
+
+    def process_lost(self, number: int) -> int:
+        """Records dropped."""
+        return int(lib.ring_process_lost(self._ring, number))
+
+    def process_exit_status(self, number: int) -> int:
+        """What it said when it exited."""
+        return int(lib.ring_process_exit_status(self._ring, number))
+
+    def process_saved(self, number: int) -> None:
+        """Tells it that all it published is committed."""
+        lib.ring_process_saved(self._ring, number)
+
+    # ---- the dumper's word ----------------------------------------------------------------
+
+    def say(self, state: int, message: str) -> None:
+        lib.ring_dumper_say(self._ring, state, message.encode("utf-8", "replace"))
+
+    def said(self) -> int:
+        """What a dumper of this ring said last."""
+        return int(lib.ring_dumper_state(self._ring))
+
+    def pass_ended(self) -> None:
+        """Shows that the dumper is alive and gets on."""
+        lib.ring_dumper_pass_ended(self._ring)

@@ -1,0 +1,59 @@
+"""The line that the program prints at its end: what was recorded, where it is, and what is missing."""
+
+import os
+
+from .store import Totals
+
+DEFAULT_NAME = "traces.sqlite"
+
+
+def summary(totals: Totals | None, path: str, directory: str, notes: list[str]) -> str:
+    """totals: None where they could not be had. path, directory: absolute. notes: what went wrong."""
+    below = os.path.join(directory, "")
+    name = path[len(below) :] if path.startswith(below) else path
+    if totals is None:
+        return f"pytrace: nothing could be saved in {name}: " + "; ".join(notes)
+    try:
+        size = f" ({readable_size(os.path.getsize(path))})"
+    except OSError:
+        size = ""
+    missing = []
+    if totals.lost:
+        missing.append(f"{counted(totals.lost, 'event')} lost (buffer full; --buffer-size helps)")
+    if totals.evicted:
+        oldest = counted(totals.evicted, "event")
+        missing.append(f"the oldest {oldest} removed to keep the size (--max-size, --max-traces)")
+    if totals.refused:
+        missing.append(f"{counted(totals.refused, 'chunk')} unreadable")
+    missing += notes
+    events, processes = counted(totals.events, "event"), counted(totals.processes, "process", "processes")
+    problems = "; ".join(missing) if missing else "none lost"
+    how = f"Open it with: {command_to_read(name)}"
+    return f"pytrace: {events} of {processes} in {name}{size}, {problems}. {how}"
+
+
+def command_to_read(name: str) -> str:
+    """What to type in the folder where the program was started."""
+    if name == DEFAULT_NAME:
+        return "pytrace"
+    from shlex import quote
+
+    return f"pytrace read {quote(name)}"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 event`, `1,234 events`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def readable_size(size: int) -> str:
+    """Bytes in units of 1000, as file managers show them."""
+    if size < 1000:
+        return f"{size} B"
+    amount = size / 1000
+    units = iter(("kB", "MB", "GB"))
+    unit = next(units)
+    while amount >= 999.95 and unit != "GB":
+        amount /= 1000
+        unit = next(units)
+    return f"{amount:.1f} {unit}"

@@ -1,0 +1,368 @@
+"""What the tests of the dumper have in common: rings, processes that write to them, dumpers, and a
+look into the database. As a script it is such a process (`Producer` starts it)."""
+
+import functools
+import hashlib
+import importlib.util
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+CSRC = Path(__file__).parents[2] / "csrc"
+PATIENCE = 30.0  # s; no test waits as long as that unless something is broken
+READY, REFUSED, FINISHED = 1, 2, 3  # enum dumper_state
+SAVED = 4  # enum process_state
+
+DECLARATIONS = """
+struct ring { ...; };
+struct stream { uint32_t id; uint64_t time; int32_t depth; uint64_t lost; ...; };
+int ring_attach(struct ring *ring, const char *path, int role, int *lock_fd);
+int ring_process_register(struct ring *ring, uint32_t parent);
+void ring_process_exit(struct ring *ring, uint32_t process, int32_t exit_status);
+int ring_process_state(const struct ring *ring, uint32_t process);
+void ring_clock_calibrate(struct ring *ring);
+void stream_open(struct stream *stream, struct ring *ring, uint32_t process, uint64_t tid, int kind);
+void stream_close(struct stream *stream);
+uint32_t write_calls(struct stream *stream, uint32_t first, uint32_t count, uint32_t code, uint64_t every);
+bool write_record(struct stream *stream, const char *data, size_t size);
+void scribble(struct ring *ring, uint32_t chunk);
+"""
+SOURCE = """
+#include "ring.h"
+#include "event.h"
+
+static bool write_lost(struct stream *stream)
+{
+    if (!stream->lost)
+        return true;
+    uint8_t *record = stream_reserve(stream, EVENT_HEAD_MAX);
+    if (!record)
+        return false;
+    uint64_t lost = stream->lost;
+    stream->lost = 0;
+    uint8_t *p = event_put(event_open(record, EVENT_LOST, lost), EVENT_TIME, 0);
+    stream_commit(stream, event_close(record, p));
+    return true;
+}
+
+/* Calls with one argument each: first, first + 1, ...; `every` units apart. How many were stored. */
+static uint32_t write_calls(struct stream *stream, uint32_t first, uint32_t count, uint32_t code,
+                            uint64_t every)
+{
+    uint32_t stored = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t *record = stream_reserve(stream, 2 * EVENT_HEAD_MAX);
+        if (!record || !write_lost(stream))
+            continue;
+        record = stream_reserve(stream, 2 * EVENT_HEAD_MAX);
+        if (!record)
+            continue;
+        uint8_t *p = event_put(event_open(record, EVENT_CALL, code), EVENT_TIME, every);
+        uint8_t *value = value_open(p, EVENT_VALUE);
+        p = value_close(value, value_put_integer(value, (int64_t)first + i));
+        stream->time += every;
+        stream_commit(stream, event_close(record, p));
+        stored++;
+    }
+    return stored;
+}
+
+static bool write_record(struct stream *stream, const char *data, size_t size)
+{
+    uint8_t *record = stream_reserve(stream, size);
+    if (!record)
+        return false;
+    memcpy(record, data, size);
+    stream_commit(stream, record + size);
+    return true;
+}
+
+static void scribble(struct ring *ring, uint32_t chunk)
+{
+    memset(&ring->chunks[chunk], 0x5a, sizeof ring->chunks[chunk]);
+}
+"""
+
+
+@functools.cache
+def producer_module() -> Any:
+    """cffi's module of a producer's part of the ring. Built once, and again when the sources change."""
+    import cffi
+
+    sources = [CSRC / "ring.c", *sorted(CSRC.glob("*.h"))]
+    text = b"".join(path.read_bytes() for path in sources) + SOURCE.encode()
+    version = hashlib.sha256(text).hexdigest()[:16]
+    tag = f"{version}-{sys.implementation.cache_tag}-{os.getuid()}"
+    folder = Path(tempfile.gettempdir()) / f"pytrace-test-producer-{tag}"
+    if not folder.exists():
+        builder = cffi.FFI()
+        builder.cdef(DECLARATIONS)
+        builder.set_source("_producer", SOURCE, sources=[str(CSRC / "ring.c")], include_dirs=[str(CSRC)])
+        made = Path(tempfile.mkdtemp(dir=folder.parent))
+        builder.compile(tmpdir=str(made))
+        made.rename(folder)
+    (library,) = folder.glob("_producer*.so")
+    spec = importlib.util.spec_from_file_location("_producer", library)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def wait_for(condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
+    """The condition's value, once it is true."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"waited too long for {what}"
+        time.sleep(0.005)
+
+
+class Producer:
+    """A process that writes to the ring what it is told."""
+
+    def __init__(self, ring: "TestRing", parent: int = 0) -> None:
+        producer_module()
+        self._child = subprocess.Popen(
+            [sys.executable, __file__, str(ring.path), str(parent)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.pid = self._child.pid
+        self.number = int(self._answer())
+
+    def _answer(self) -> Any:
+        assert self._child.stdout
+        line = self._child.stdout.readline()
+        assert line, "the producer has died"
+        return json.loads(line)
+
+    def _do(self, *command: Any) -> Any:
+        assert self._child.stdin
+        self._child.stdin.write(json.dumps(command) + "\n")
+        self._child.stdin.flush()
+        return self._answer()
+
+    def calls(self, count: int, stream: str = "main", code: int = 1, every: int = 10) -> int:
+        """Writes calls, numbered through in the stream, and returns how many there was room for."""
+        return int(self._do("calls", stream, count, code, every))
+
+    def define(self, *definitions: Any, stream: str = "definitions") -> None:
+        """Writes `Definition` messages."""
+        from pytracer.trace_pb2 import Definitions
+
+        for definition in definitions:
+            assert self._do("define", stream, Definitions(definition=[definition]).SerializeToString().hex())
+
+    def seal(self, stream: str = "main") -> None:
+        self._do("seal", stream)
+
+    def lost(self, stream: str = "main") -> int:
+        """Records dropped since the last that was stored."""
+        return int(self._do("lost", stream))
+
+    def scribble(self, chunk: int) -> None:
+        """Overwrites a chunk's header."""
+        self._do("scribble", chunk)
+
+    def exit(self, status: int = 0) -> None:
+        """Seals its streams, says its exit status, and waits until it is saved."""
+        self._do("exit", status)
+        self._do("wait saved")
+        self.close()
+
+    def say_exit(self, status: int = 0) -> None:
+        """Like exit, without the waiting."""
+        self._do("exit", status)
+
+    def close(self) -> None:
+        """Ends the process. It says nothing about that to the ring."""
+        assert self._child.stdin
+        assert self._child.stdout
+        self._child.stdin.close()
+        self._child.wait(PATIENCE)
+        self._child.stdout.close()
+
+    def kill(self, signal: int = 9) -> None:
+        self._child.send_signal(signal)
+        self._child.wait(PATIENCE)
+
+    def end_with(self, status: int) -> None:
+        """Ends it with os._exit."""
+        assert self._child.stdin
+        self._child.stdin.write(json.dumps(["end with", status]) + "\n")
+        self._child.stdin.flush()
+        self._child.wait(PATIENCE)
+
+
+class TestRing:
+    """A ring with its settings."""
+
+    __test__ = False
+
+    def __init__(self, folder: Path, size: int = 4 << 20, **settings: object) -> None:
+        from pytracer._core import ffi, lib
+
+        self.folder = folder
+        self.database = folder / "traces.sqlite"
+        self.path = folder / f"ring-{len(list(folder.glob('ring-*')))}"
+        values: dict[str, object] = {
+            "recording": str(self.path),
+            "output": self.database,
+            "max_size": 1 << 30,
+            "max_traces": 0,
+            "command": "pytrace 'a script.py'",
+            "directory": folder,
+            "python": "3.13.0",
+            "quiet": 0,
+        }
+        text = b"".join(f"{name}={value}\0".encode() for name, value in (values | settings).items())
+        error = lib.ring_create(os.fsencode(self.path), size, text, len(text))
+        assert error == 0, os.strerror(-error)
+        self._lib = lib
+        self._ring = ffi.new("struct ring *")
+        lock = ffi.new("int *")
+        assert lib.ring_attach(self._ring, os.fsencode(self.path), lib.RING_READER, lock) == 0
+
+    def said(self) -> int:
+        return int(self._lib.ring_dumper_state(self._ring))
+
+    def message(self) -> str:
+        from pytracer._core import ffi
+
+        return str(ffi.string(self._lib.ring_dumper_message(self._ring)).decode())
+
+    def has_dumper(self) -> bool:
+        return bool(self._lib.ring_has_dumper(os.fsencode(self.path)) == 1)
+
+    def passes(self) -> int:
+        return int(self._lib.ring_dumper_passes(self._ring))
+
+    def process_state(self, number: int) -> int:
+        return int(self._lib.ring_process_state(self._ring, number))
+
+    def chunks_in_use(self) -> int:
+        from pytracer._core import ffi
+
+        views = ffi.new("struct chunk_view[]", self._ring.chunk_count)
+        return int(self._lib.ring_look_all(self._ring, views, ffi.new("uint32_t *")))
+
+
+class Dumper:
+    """A dumper process."""
+
+    def __init__(self, ring: TestRing, die_at: str = "", wait: bool = True, **options: Any) -> None:
+        self.ring = ring
+        environment = os.environ | ({"PYTRACE_DUMPER_DIE_AT": die_at} if die_at else {})
+        command = [sys.executable, "-I", "-m", "pytracer.dumper", str(ring.path)]
+        self.process = subprocess.Popen(
+            command, env=environment, cwd="/", stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **options
+        )
+        if wait:
+            wait_for(lambda: ring.said() != 0 or self.process.poll() is not None, "the dumper's word")
+
+    def wait(self) -> int:
+        """Its exit status."""
+        _, errors = self.process.communicate(timeout=PATIENCE)
+        assert not errors, errors.decode()
+        return self.process.returncode
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate(timeout=PATIENCE)
+
+
+def rows(database: Path, query: str, *values: Any) -> list[Any]:
+    """All rows of a query, read as any other program would."""
+    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=10)
+    try:
+        return connection.execute(query, values).fetchall()
+    finally:
+        connection.close()
+
+
+def decompress(data: bytes) -> bytes:
+    try:
+        from compression import zstd
+    except ImportError:
+        from backports import zstd  # type: ignore[no-redef]
+    return bytes(zstd.decompress(data))
+
+
+def stored_calls(database: Path, run: int = 1) -> dict[int, list[int]]:
+    """The numbers that `Producer.calls` wrote, by stream, in order."""
+    from pytracer.trace_pb2 import Events
+
+    calls: dict[int, list[int]] = {}
+    query = "SELECT stream, size, count, data FROM segment WHERE run = ? ORDER BY stream, sequence"
+    for stream, size, count, data in rows(database, query, run):
+        body = decompress(data)
+        events = Events.FromString(body).event
+        assert (len(body), len(events)) == (size, count)
+        numbers = [event.value[0].integer for event in events if event.WhichOneof("what") == "call"]
+        calls.setdefault(stream, []).extend(numbers)
+    return calls
+
+
+def produce(path: str, parent: int) -> None:
+    """The process that a Producer has started: does what it reads, line by line."""
+    module = producer_module()
+    ffi, lib = module.ffi, module.lib
+    ring = ffi.new("struct ring *")
+    assert lib.ring_attach(ring, path.encode(), 0, ffi.new("int *")) == 0
+    lib.ring_clock_calibrate(ring)
+    process = lib.ring_process_register(ring, parent)
+    streams: dict[str, Any] = {}
+    written: dict[str, int] = {}
+
+    def stream_named(name: str, kind: int) -> Any:
+        if name not in streams:
+            streams[name] = ffi.new("struct stream *")
+            lib.stream_open(streams[name], ring, process, os.getpid(), kind)
+            streams[name].time = 1000
+        return streams[name]
+
+    def do(command: str, *arguments: Any) -> Any:
+        match command, *arguments:
+            case "calls", name, count, code, every:
+                first = written.get(name, 0)
+                written[name] = first + count
+                return lib.write_calls(stream_named(name, 0), first, count, code, every)
+            case "define", name, record:
+                data = bytes.fromhex(record)
+                return lib.write_record(stream_named(name, 1), data, len(data))
+            case "seal", name:
+                lib.stream_close(streams[name])
+            case "lost", name:
+                return streams[name].lost
+            case "scribble", chunk:
+                lib.scribble(ring, chunk)
+            case "exit", status:
+                for stream in streams.values():
+                    lib.stream_close(stream)
+                lib.ring_process_exit(ring, process, status)
+            case ("wait saved",):
+                wait_for(lambda: lib.ring_process_state(ring, process) == SAVED, "the dumper to save all")
+            case "end with", status:
+                os._exit(status)
+            case _:
+                raise AssertionError(command)
+
+    print(json.dumps(process), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(do(*json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    produce(sys.argv[1], int(sys.argv[2]))
