@@ -21,6 +21,7 @@ APPLICATION_ID = 0x70747263  # "ptrc"; set by the dumper, as is the version
 VERSION = 1
 DEFAULT_PATH = "traces.sqlite"
 _MAGIC = b"SQLite format 3\0"
+_HEADER_SIZE = 100
 _BUSY_MS = 2000
 
 
@@ -191,6 +192,10 @@ def _how_to_record(path: str) -> str:
     return f"Record one with: pytrace {option}script.py"
 
 
+def _how_to_save(path: str) -> str:
+    return f"Copy it again from where it came, or save what is left with: sqlite3 {path} .recover"
+
+
 def _check_file(path: str) -> None:
     """Says what is wrong where SQLite would only say that it cannot open the file."""
     try:
@@ -202,7 +207,7 @@ def _check_file(path: str) -> None:
         if not stat.S_ISREG(status.st_mode):
             raise DatabaseError(f"{path} is not a file. {_how_to_record(path)}")
         with open(path, "rb") as file:
-            start = file.read(len(_MAGIC))
+            header = file.read(_HEADER_SIZE)
     except FileNotFoundError:
         option = "" if path == DEFAULT_PATH else f"-o {path} "
         raise DatabaseError(f"there is no {path}. Record one with: pytrace {option}script.py") from None
@@ -213,18 +218,22 @@ def _check_file(path: str) -> None:
         ) from None
     except (OSError, ValueError) as error:
         raise DatabaseError(f"{path} cannot be read: {error}") from None
-    if not start:
+    if not header:
         raise DatabaseError(f"{path} is empty: nothing has been recorded into it. {_how_to_record(path)}")
-    if start != _MAGIC:
+    if header[: len(_MAGIC)] != _MAGIC:
         raise DatabaseError(f"{path} is not a database. {_how_to_record(path)}")
+    # SQLite would notice only when it comes to what is missing
+    page_size = int.from_bytes(header[16:18]) if header[16:18] != b"\0\1" else 1 << 16
+    whole = page_size * int.from_bytes(header[28:32])
+    if (len(header) < _HEADER_SIZE or status.st_size < whole) and not _has_writer(path):
+        raise DatabaseError(
+            f"{path} is damaged or cut off ({status.st_size} of {whole} bytes are there). {_how_to_save(path)}"
+        )
 
 
 def _explained(path: str, error: apsw.Error) -> DatabaseError:
     if isinstance(error, apsw.CorruptError | apsw.NotADBError | apsw.SQLError | apsw.MismatchError):
-        return DatabaseError(
-            f"{path} is damaged or cut off ({error}). Copy it again from where it came, or save what "
-            f"is left with: sqlite3 {path} .recover"
-        )
+        return DatabaseError(f"{path} is damaged or cut off ({error}). {_how_to_save(path)}")
     if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
         return DatabaseError(
             f"{path} cannot be opened ({error}): it is being written, and its folder does not let you "

@@ -49,7 +49,8 @@ def as_json(facts: dict[str, Any]) -> str:
 def as_text(facts: dict[str, Any]) -> str:
     """A block of lines for each recording, the oldest first."""
     runs = facts["runs"]
-    head = f"{printable(facts['path'])}: {size(facts['size'])}, {counted(len(runs), 'recording')}"
+    many = counted(len(runs), "recording") if runs else "no recording yet"
+    head = f"{printable(facts['path'])}: {size(facts['size'])}, {many}"
     return "\n\n".join([head, *map(_run, runs)])
 
 

@@ -130,8 +130,9 @@ class TextRenderer:
 
     def __init__(self, sources: list[Source], *, colour: bool) -> None:
         self._colour = colour
-        self._show_run = len({source.run for source in sources}) > 1
-        self._show_pid = len({(source.run, source.pid) for source in sources}) > 1
+        runs = {source.run for source in sources}
+        self._show_run = len(runs) > 1
+        self._show_pid = len({(source.run, source.pid) for source in sources}) > len(runs)
         self._width = max((len(self._name(source)) for source in sources), default=0)
         self._columns: dict[Source, str] = {}
         self._names: dict[Code, tuple[str, str]] = {}

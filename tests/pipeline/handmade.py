@@ -7,6 +7,8 @@ records with Google's protobuf.
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.resources import files
@@ -182,3 +184,48 @@ class Handmade:
             ),
         )  # fmt: skip
         return int(number)
+
+
+# ---- running the commands ----
+
+_COMMAND = "import sys; from pytracer.reader.commands import {}_main as main; sys.exit(main(sys.argv[1:]))"
+_TIMEOUT = 60
+
+
+def command(word: str, *arguments: object) -> list[str]:
+    """`pytrace WORD ARGUMENTS`, without what belongs to the recording side."""
+    return [sys.executable, "-P", "-c", _COMMAND.format(word), *map(str, arguments)]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    return os.environ | {"TZ": "UTC", "PYTHONIOENCODING": "utf-8"} | changes
+
+
+def printed(*arguments: object, cwd: Path | None = None, **changes: str) -> subprocess.CompletedProcess[str]:
+    """pytrace print, run to its end. `changes` go into the environment."""
+    return ran("print", *arguments, cwd=cwd, **changes)
+
+
+def ran(
+    word: str, *arguments: object, cwd: Path | None = None, **changes: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(word, *arguments),
+        cwd=cwd,
+        env=environment(**changes),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=_TIMEOUT,
+        check=False,
+    )
+
+
+def started(*arguments: object, stdout: int = subprocess.PIPE, **changes: str) -> subprocess.Popen[str]:
+    """pytrace print, left running."""
+    return subprocess.Popen(
+        command("print", *arguments),
+        env=environment(**changes),
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )

@@ -100,7 +100,7 @@ def test_columns_are_there_where_they_tell_something() -> None:
     assert columns(MAIN) == ["MainThread  "]
     assert columns(worker, MAIN) == ["worker-1    ", "MainThread  "]
     assert columns(MAIN, child) == ["    100  MainThread  ", "    200  MainThread  "]
-    assert columns(MAIN, later) == ["   1      100  MainThread  ", "   2      300  300         "]
+    assert columns(MAIN, later) == ["   1  MainThread  ", "   2  300         "]
 
 
 def test_colours_leave_the_text_alone() -> None:

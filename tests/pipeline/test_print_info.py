@@ -1,0 +1,125 @@
+"""pytrace info: what is in a database."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pytracer.reader.info import counted, size
+
+from handmade import EPOCH_NS, Handmade, event, ran
+
+KEYS = [
+    "id",
+    "command",
+    "started",
+    "finished",
+    "python",
+    "events",
+    "lost",
+    "processes",
+    "threads",
+    "exit_status",
+]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """One run that has ended, and one that goes on."""
+    path = tmp_path / "traces.sqlite"
+    with Handmade(path) as made:
+        run = made.run("shop.py --all", exit_status=-11, lost=17, evicted=2000, refused=1)
+        made.code(run, 1, "main")
+        made.process(run, 1, 200)
+        made.thread(run, 2, 200, "child", process=1)
+        made.segment(run, [event("call", 1)] * 5)
+        made.segment(run, [event("call", 1)] * 3, stream=2, process=1)
+        made.run("server.py", finished=False)
+    return path
+
+
+def test_json_to_the_letter(path: Path) -> None:
+    done = ran("info", path, "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    facts = json.loads(done.stdout)
+    assert list(facts) == ["path", "size", "runs"]
+    assert facts["path"] == str(path)
+    assert facts["size"] == path.stat().st_size
+    ended, running = facts["runs"]
+    assert list(ended)[: len(KEYS)] == KEYS
+    assert {key: ended[key] for key in KEYS} == {
+        "id": 1,
+        "command": "shop.py --all",
+        "started": EPOCH_NS,
+        "finished": EPOCH_NS + 2_000_000_000,
+        "python": "3.13.0",
+        "events": 8,
+        "lost": 17,
+        "processes": 2,
+        "threads": 2,
+        "exit_status": -11,
+    }
+    assert (ended["evicted"], ended["refused"]) == (2000, 1)
+    assert (running["finished"], running["exit_status"], running["events"]) == (None, None, 0)
+
+
+def test_text(path: Path) -> None:
+    done = ran("info", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    head, ended, running = done.stdout.split("\n\n")
+    assert head.startswith(f"{path}: ")
+    assert head.endswith(", 2 recordings")
+    assert ended.splitlines()[:3] == [
+        "run 1  shop.py --all",
+        "  started    2023-11-14 22:13:20, took 2s, killed by signal 11",
+        "  python     3.13.0, in /home/me",
+    ]
+    assert "8 events of 2 processes, 2 threads; " in ended
+    assert "17 events lost, the buffer was full (--buffer-size helps)" in ended
+    assert "2,000 events removed to keep the size (--max-size)" in ended
+    assert "1 chunk that made no sense" in ended
+    assert "not finished, still running" in running
+    assert "0 events of 1 process, 1 thread; 0 B" in running
+    assert "missing    nothing" in running
+
+
+def test_without_recordings(tmp_path: Path) -> None:
+    path = tmp_path / "traces.sqlite"
+    Handmade(path).close()
+    done = ran("info", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "no recording yet" in done.stdout
+    assert json.loads(ran("info", path, "--format", "json").stdout)["runs"] == []
+
+
+def test_unusual_text_is_safe(tmp_path: Path) -> None:
+    path = tmp_path / "traces.sqlite"
+    with Handmade(path) as made:
+        made.run(
+            "a\x1b[31m\u202e.py", directory="/\ud800\n".encode("utf-8", "surrogatepass").decode("latin-1")
+        )
+    done = ran("info", path)
+    assert all(line.isprintable() for line in done.stdout.splitlines())
+    assert "a\\x1b[31m\\u202e.py" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 kB"),
+        (57_344, "57.3 kB"),
+        (999_600, "1 MB"),
+        (1 << 30, "1.07 GB"),
+    ],
+)
+def test_sizes(count: int, shown: str) -> None:
+    assert size(count) == shown
+
+
+def test_counts() -> None:
+    assert [counted(1, "event"), counted(1234, "event"), counted(2, "process")] == [
+        "1 event",
+        "1,234 events",
+        "2 processes",
+    ]
