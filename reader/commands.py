@@ -84,6 +84,8 @@ def _guarded(command: Callable[[], int]) -> int:
     from .database import DatabaseError
 
     try:
+        if sys.stdout is None:
+            raise OSError("standard output is closed")
         status = command()
         sys.stdout.flush()
         return status
@@ -91,17 +93,25 @@ def _guarded(command: Callable[[], int]) -> int:
         _complain(str(error))
         return 2
     except BrokenPipeError:
-        # what is still buffered must not raise again when Python ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 141
+    except OSError as error:
+        _drop_output()
+        _complain(str(error))
+        return 2
     except KeyboardInterrupt:
         return 130
+
+
+def _drop_output() -> None:
+    """Nothing can be written any more: what is buffered must not fail again when Python ends."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str) -> None:
     from .render import printable
 
-    sys.stdout.flush()
     print(f"pytrace: {printable(message)}", file=sys.stderr)
 
 

@@ -75,7 +75,9 @@ class Database:
         return connection
 
     def _changed(self) -> bool:
-        return bool(self._seen) and (_has_writer(self.path) or self._seen != _file_state(self.path))
+        # a file that was deleted can still be read to its end
+        state = _file_state(self.path)
+        return bool(self._seen and state) and (_has_writer(self.path) or self._seen != state)
 
     def _check_kind(self) -> None:
         ((application,),) = self.query("PRAGMA application_id")
@@ -173,7 +175,10 @@ def text(data: bytes) -> str:
 
 
 def _file_state(path: str) -> tuple[int, ...]:
-    status = os.stat(path)
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return ()
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
@@ -226,9 +231,8 @@ def _check_file(path: str) -> None:
     page_size = int.from_bytes(header[16:18]) if header[16:18] != b"\0\1" else 1 << 16
     whole = page_size * int.from_bytes(header[28:32])
     if (len(header) < _HEADER_SIZE or status.st_size < whole) and not _has_writer(path):
-        raise DatabaseError(
-            f"{path} is damaged or cut off ({status.st_size} of {whole} bytes are there). {_how_to_save(path)}"
-        )
+        there = f"{status.st_size} of {whole} bytes are there"
+        raise DatabaseError(f"{path} is damaged or cut off ({there}). {_how_to_save(path)}")
 
 
 def _explained(path: str, error: apsw.Error) -> DatabaseError:

@@ -384,6 +384,17 @@ def test_a_closed_pipe_ends_it_quietly(path: Path) -> None:
         assert process.stderr.read() == ""
 
 
+def test_output_that_cannot_be_written(path: Path) -> None:
+    with Handmade(path) as made:
+        record_one(made)
+    full = os.open("/dev/full", os.O_WRONLY)
+    with started(path, stdout=full) as process:
+        os.close(full)
+        assert process.wait(60) == 2
+        assert process.stderr is not None
+        assert process.stderr.read() == "pytrace: [Errno 28] No space left on device\n"
+
+
 def on_a_terminal(path: Path, *arguments: str, **environment: str) -> str:
     master, terminal = pty.openpty()
     with started(path, *arguments, stdout=terminal, **environment) as process:

@@ -212,6 +212,16 @@ def test_print_ends_while_a_writer_goes_on(made: Handmade, run: int) -> None:
     assert times == sorted(times)
 
 
+def test_a_database_deleted_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "traces.sqlite"
+    with Handmade(path) as made:
+        run = made.run()
+    database = Database(str(path))
+    path.unlink()
+    assert [each.id for each in database.runs()] == [run]
+    database.close()
+
+
 def test_a_writer_that_comes_up_meanwhile(tmp_path: Path) -> None:
     """A database without a writer is read as immutable; it has to notice when one comes and changes it."""
     path = tmp_path / "traces.sqlite"
