@@ -137,6 +137,7 @@ int codes_configure(const struct codes_config *from)
         return -1;
     config.site_packages = from->site_packages;
     config.stdlib = from->stdlib;
+    config.values = from->values;
     if (has_redact)
         regfree(&redact);
     has_redact = false;
@@ -377,6 +378,7 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
         info->arguments[i].slot = (uint16_t)slot;
         info->arguments[i].cell = (kind & 0x40) != 0; /* CO_FAST_CELL */
         info->arguments[i].redacted = looks_secret(name);
+        info->arguments[i].special = info->arguments[i].cell || info->arguments[i].redacted;
         if ((size_t)(p - body) + each + 64 < DEFINITION_MAX)
             p = wire_put_bytes(p, 6, text, text_of(text, each, name));
     }
@@ -384,7 +386,7 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
     definition_close(record, body, p);
 
     info->number = number;
-    info->argument_count = (uint16_t)count;
+    info->argument_count = config.values ? (uint16_t)count : 0;
     info->generator = code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
     make_head(info);
     return true;
@@ -423,8 +425,11 @@ struct code_info *codes_resolve(PyCodeObject *code, PyObject *globals)
         info->room = room_for(argument_count(code));
         info->resolved = true;
     }
-    if (info->scope == SCOPE_IN && !codes_define(code, info, globals))
-        return NULL;
+    if (info->scope == SCOPE_IN) {
+        if (!codes_define(code, info, globals))
+            return NULL;
+        info->ready = true;
+    }
     return info;
 }
 
@@ -436,6 +441,7 @@ int codes_notrace(PyCodeObject *code)
         return -1;
     }
     info->notrace = true;
+    info->ready = false;
     if (info->resolved)
         info->scope = SCOPE_NOTRACE;
     return 0;

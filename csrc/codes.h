@@ -17,20 +17,22 @@ enum scope {
 
 struct argument {
     uint16_t slot;   /* in the frame's locals */
+    bool special;    /* one of these: */
     bool cell;       /* the slot holds a cell with the value */
     bool redacted;
 };
 
 /* Everything that recording an event of this code needs; hangs on the code object itself. */
 struct code_info {
-    uint32_t number;         /* 0: not defined yet */
+    bool ready;              /* in scope and defined: nothing stands against recording */
     uint8_t scope;           /* enum scope */
     bool resolved;           /* scope has been decided */
     bool notrace;            /* @notrace: stands above scope */
     bool generator;          /* generator, coroutine or asynchronous generator */
     uint8_t head_size;
     uint8_t head[14];        /* how each record of it begins; byte 2 is the kind's tag */
-    uint16_t argument_count;
+    uint16_t argument_count; /* to record: 0 where values are not asked for */
+    uint32_t number;         /* 0: not defined yet */
     uint32_t room;           /* bytes that its call record may take */
     struct argument *arguments;
 };
@@ -42,6 +44,7 @@ struct codes_config {
     char **modules;
     char **exclude;
     bool site_packages, stdlib;
+    bool values;             /* arguments are recorded */
     char *stdlib_path;
     char *own_path;          /* our package: never recorded */
     char *own_alias;         /* pytrace.py */

@@ -9,7 +9,9 @@
 #include "session.h"
 
 struct hook hook;
-_Thread_local struct thread *hook_thread __attribute__((tls_model("initial-exec")));
+static struct open_call no_calls[2];
+static struct thread no_thread = {.top = no_calls + 1, .calls = no_calls, .end = no_calls + 1};
+_Thread_local struct thread *hook_thread __attribute__((tls_model("initial-exec"))) = &no_thread;
 
 /* ---- threads ------------------------------------------------------------------------------ */
 
@@ -37,12 +39,45 @@ static void thread_ended(void *pointer)
     if (hook.recording)
         stream_close(&thread->stream);
     pthread_mutex_unlock(&threads_lock);
-    hook_thread = NULL;
+    hook_thread = &no_thread;
     free_thread(thread);
 }
 
-struct thread *hook_thread_make(void)
+/* The thread state is cleared, its dictionary with it: what is remembered of it may not be used. */
+static void state_cleared(PyObject *Py_UNUSED(capsule))
 {
+    hook_thread->state = NULL;
+}
+
+compat_frame *hook_frame_asked(struct thread *thread)
+{
+    static const char key[] = "pytracer.thread";
+    PyThreadState *state = compat_thread_state();
+    if (thread->state != state) {
+        PyObject *dict = PyThreadState_GetDict();
+        PyObject *capsule = dict != NULL ? PyCapsule_New(&no_thread, key, state_cleared) : NULL;
+        if (capsule != NULL && PyDict_SetItemString(dict, key, capsule) == 0)
+            thread->state = state;
+        else
+            PyErr_Clear();
+        Py_XDECREF(capsule);
+    }
+    return compat_frame_of(state);
+}
+
+void hook_suppress(struct thread *thread, int change)
+{
+    if (change > 0)
+        thread->suppressed++;
+    else if (change < 0 && thread->suppressed)
+        thread->suppressed--;
+    thread->ready = hook.recording && !thread->suppressed;
+}
+
+struct thread *hook_thread_made(void)
+{
+    if (hook_thread != &no_thread)
+        return hook_thread;
     if (session_ring() == NULL)
         return NULL;
     struct thread *thread = PyMem_RawCalloc(1, sizeof *thread);
@@ -65,6 +100,7 @@ struct thread *hook_thread_make(void)
         threads->previous = &thread->next;
     threads = thread;
     pthread_mutex_unlock(&threads_lock);
+    thread->ready = hook.recording;
     return hook_thread = thread;
 }
 
@@ -195,14 +231,10 @@ void hook_raise(struct thread *thread, struct code_info *info, PyObject *excepti
 
 int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
 {
-    struct thread *thread = hook_thread;
     compat_frame *frame = compat_current_frame();
     PyCodeObject *code = frame != NULL ? compat_frame_code(frame) : NULL;
-    if (!hook.recording || code == NULL)
-        return 0;
-    if (thread == NULL && (thread = hook_thread_make()) == NULL)
-        return 0;
-    if (thread->suppressed)
+    struct thread *thread = code != NULL ? hook_thread_made() : NULL;
+    if (thread == NULL || !thread->ready)
         return 0;
     struct code_info *info = codes_resolve(code, frame->f_globals);
     if (info == NULL || !codes_define(code, info, frame->f_globals)) {
@@ -328,11 +360,15 @@ static void after_fork(void)
         if (thread != hook_thread)
             free_thread(thread);
     }
-    threads = hook_thread;
+    threads = NULL;
     if (ring == NULL)
         hook.recording = false;
-    if (hook_thread == NULL)
+    else
+        codes_after_fork(ring, session_process());
+    if (hook_thread == &no_thread)
         return;
+    threads = hook_thread;
+    hook_thread->ready = hook.recording && !hook_thread->suppressed;
     hook_thread->next = NULL;
     hook_thread->previous = &threads;
     stream_abandon(&hook_thread->stream);
@@ -343,15 +379,16 @@ static void after_fork(void)
     hook_thread->stream.depth = hook_thread->stream.min_depth = before.depth;
     hook_thread->stream.time = before.time;
     hook_thread->defined = false;
-    codes_after_fork(ring, session_process());
 }
 
 void hook_close(void)
 {
     hook.recording = false;
     pthread_mutex_lock(&threads_lock);
-    for (struct thread *thread = threads; thread != NULL; thread = thread->next)
+    for (struct thread *thread = threads; thread != NULL; thread = thread->next) {
+        thread->ready = false;
         stream_close(&thread->stream);
+    }
     codes_close();
     pthread_mutex_unlock(&threads_lock);
 }
@@ -377,6 +414,10 @@ int hook_open(bool values)
     hook.clock_shift = ring->header->clock_shift;
     hook.values = values;
     hook.recording = true;
+    pthread_mutex_lock(&threads_lock);
+    for (struct thread *thread = threads; thread != NULL; thread = thread->next)
+        thread->ready = !thread->suppressed;
+    pthread_mutex_unlock(&threads_lock);
     return 0;
 }
 

@@ -32,14 +32,15 @@ struct open_call {
 };
 
 struct thread {
+    bool ready;                     /* recording, and no @notrace function is open */
+    bool defined;                   /* its name is in the recording */
+    uint32_t suppressed;            /* @notrace functions that are open */
+    PyThreadState *state;           /* see hook_frame */
     struct open_call *top;          /* one behind the innermost */
     struct open_call *calls, *end;  /* calls[0] is a sentinel that is no call */
-    uint32_t suppressed;            /* @notrace functions that are open */
-    bool defined;                   /* its name is in the recording */
     struct stream stream;
     struct thread *next, **previous; /* all threads of the process */
-    /* 3.11 only, see profile.c */
-    struct pending *pending;
+    struct pending *pending;        /* 3.11 only, see profile.c */
 };
 
 /* What the hot path needs to know of the recording; constant while it runs. */
@@ -50,12 +51,17 @@ struct hook {
 };
 extern struct hook hook;
 
+/* This thread; before its first event one that is never ready. */
 extern _Thread_local struct thread *hook_thread __attribute__((tls_model("initial-exec")));
 
 /* ---- seldom (hook.c) ---------------------------------------------------------------------- */
 
-/* This thread's state, made at its first event; NULL where memory is short or nothing is recorded. */
-struct thread *hook_thread_make(void);
+/* This thread, made at its first event; NULL where memory is short or nothing is recorded. */
+struct thread *hook_thread_made(void);
+/* Counts a @notrace function in (+1) or out (-1). */
+void hook_suppress(struct thread *thread, int change);
+/* hook_frame where the thread's state has to be asked for. */
+compat_frame *hook_frame_asked(struct thread *thread);
 /* Room for a record of `size` bytes in another chunk; writes the lost record where there is a loss. */
 uint8_t *hook_room(struct thread *thread, size_t size);
 /* More room for open calls. */
@@ -71,13 +77,28 @@ void hook_generator_ended(const void *frame);
 
 /* ---- the hot path ------------------------------------------------------------------------- */
 
-static inline uint64_t hook_now(const struct thread *thread)
+#define HOT static inline __attribute__((always_inline))
+
+/* The frame that runs `code`, which is the current one. Asking the interpreter for this thread's
+ * state costs as much as encoding an argument, so that it is remembered; it is forgotten when the
+ * state is cleared, and the code that its frame runs tells whether it is still the right one. */
+HOT compat_frame *hook_frame(struct thread *thread, const PyCodeObject *code)
+{
+    if (LIKELY(thread->state != NULL)) {
+        compat_frame *frame = compat_frame_of(thread->state);
+        if (LIKELY(frame != NULL && compat_frame_runs(frame, code)))
+            return frame;
+    }
+    return hook_frame_asked(thread);
+}
+
+HOT uint64_t hook_now(const struct thread *thread)
 {
     uint64_t now = clock_units(hook.clock_kind, hook.clock_shift);
     return LIKELY(now >= thread->stream.time) ? now : thread->stream.time;
 }
 
-static inline uint8_t *hook_reserve(struct thread *thread, size_t size)
+HOT uint8_t *hook_reserve(struct thread *thread, size_t size)
 {
     struct stream *stream = &thread->stream;
     if (LIKELY((size_t)(stream->end - stream->next) >= size))
@@ -86,79 +107,85 @@ static inline uint8_t *hook_reserve(struct thread *thread, size_t size)
 }
 
 /* The fields that every record begins with: kind, code, time. Returns the position behind them. */
-static inline uint8_t *hook_head(uint8_t *p, const struct code_info *info, enum event_kind kind, uint64_t delta)
+HOT uint8_t *hook_head(uint8_t *p, const struct code_info *info, enum event_kind kind, uint64_t delta)
 {
     memcpy(p, info->head, 8);
     if (kind != EVENT_CALL)
         p[CODE_HEAD_KIND] = (uint8_t)WIRE_TAG(kind, WIRE_VARINT);
-    return wire_put_varint(p + info->head_size, delta);
+    return wire_put_short(p + info->head_size, delta);
 }
 
-static inline void hook_commit(struct thread *thread, uint8_t *record, uint8_t *p, uint64_t now)
+HOT void hook_commit(struct thread *thread, uint8_t *record, uint8_t *p, uint64_t now)
 {
     thread->stream.time = now;
     stream_commit(&thread->stream, event_close(record, p));
 }
 
-static inline uint8_t *hook_arguments(uint8_t *p, uint8_t *end, const struct code_info *info,
-                                      const compat_frame *frame)
+HOT uint8_t *hook_arguments(uint8_t *p, uint8_t *end, const struct code_info *info, const compat_frame *frame)
 {
-    for (unsigned i = 0; i < info->argument_count; i++) {
-        const struct argument *argument = &info->arguments[i];
+    unsigned count = info->argument_count;
+    const struct argument *argument = info->arguments;
+    for (; count > 0; count--, argument++) {
         PyObject *object = compat_frame_local(frame, argument->slot);
-        if (UNLIKELY(argument->cell) && object != NULL && PyCell_Check(object))
-            object = PyCell_GET(object);
-        if (UNLIKELY(object == NULL))
-            p = values_put_constant(p, EVENT_VALUE, CONSTANT_UNBOUND);
-        else if (UNLIKELY(argument->redacted))
-            p = values_put_redacted(p, EVENT_VALUE, object);
-        else /* what follows must have its minimum too */
-            p = values_put_fast(p, end - (info->argument_count - 1 - i) * VALUE_ROOM_MIN, EVENT_VALUE, object);
+        if (UNLIKELY(argument->special || object == NULL)) {
+            if (object != NULL && argument->cell && PyCell_Check(object))
+                object = PyCell_GET(object);
+            if (object == NULL || argument->redacted) {
+                p = object == NULL ? values_put_constant(p, EVENT_VALUE, CONSTANT_UNBOUND)
+                                   : values_put_redacted(p, EVENT_VALUE, object);
+                continue;
+            }
+        }
+        /* what follows must have its minimum too */
+        p = values_put_fast(p, end - (count - 1) * VALUE_ROOM_MIN, EVENT_VALUE, object);
     }
     return p;
 }
 
 /* A call begins (call), or goes on (resume, throw with its exception). */
-static inline void hook_enter(struct thread *thread, PyCodeObject *code, struct code_info *info,
-                              const compat_frame *frame, enum event_kind kind, PyObject *exception)
+HOT void hook_enter(struct thread *thread, PyCodeObject *code, struct code_info *info, const compat_frame *frame,
+                    enum event_kind kind, PyObject *exception)
 {
     uint64_t now = hook_now(thread);
     if (UNLIKELY(thread->top == thread->end) && !hook_grow(thread))
         return;
-    uint8_t *record = hook_reserve(thread, kind == EVENT_THROW ? HOOK_ROOM_FOR_VALUE : info->room);
+    struct open_call *call = thread->top;
+    size_t room = kind == EVENT_CALL ? info->room : HOOK_ROOM_FOR_VALUE;
+    uint8_t *record = hook_reserve(thread, room);
     if (LIKELY(record != NULL)) {
         uint8_t *p = hook_head(record, info, kind, now - thread->stream.time);
-        if (kind == EVENT_CALL && LIKELY(hook.values))
-            p = hook_arguments(p, record + info->room - WIRE_CLOSE_MAX, info, frame);
+        if (kind == EVENT_CALL)
+            p = hook_arguments(p, record + room - WIRE_CLOSE_MAX, info, frame);
         else if (kind == EVENT_THROW && exception != NULL)
-            p = values_put(p, record + HOOK_ROOM_FOR_VALUE - WIRE_CLOSE_MAX, EVENT_VALUE, exception);
+            p = values_put(p, record + room - WIRE_CLOSE_MAX, EVENT_VALUE, exception);
         hook_commit(thread, record, p, now);
     }
-    struct open_call *call = thread->top++;
     call->code = code;
     call->info = info;
     call->start = kind == EVENT_CALL ? now : hook_generator_start(frame);
     call->since = now;
+    thread->top = call + 1;
     thread->stream.depth++;
 }
 
 /* The innermost call ends (return, exception) or is suspended (yield). `value` may be NULL.
  * `depth_changed`: calls above it were forgotten before. */
-static inline void hook_leave(struct thread *thread, struct open_call *call, enum event_kind kind, PyObject *value,
-                              bool depth_changed)
+HOT void hook_leave(struct thread *thread, struct open_call *call, enum event_kind kind, PyObject *value,
+                    bool depth_changed)
 {
     uint64_t now = hook_now(thread);
-    struct code_info *info = call->info;
+    const struct code_info *info = call->info;
+    uint64_t from = kind == EVENT_YIELD ? call->since : call->start;
     uint8_t *record = hook_reserve(thread, HOOK_ROOM_FOR_VALUE);
     if (LIKELY(record != NULL)) {
-        uint64_t delta = now - thread->stream.time;
+        uint64_t delta = now - thread->stream.time, elapsed = now - from;
         uint8_t *p = hook_head(record, info, kind, delta);
-        uint64_t from = kind == EVENT_YIELD ? call->since : call->start;
-        uint64_t elapsed = now - from;
-        if (UNLIKELY(from == 0))
-            p = event_put(p, EVENT_ELAPSED, 0);
-        else if (elapsed != delta)
-            p = event_put(p, EVENT_ELAPSED, LIKELY(elapsed) ? elapsed : 1);
+        if (elapsed != delta) {
+            if (UNLIKELY(from == 0 || elapsed == 0)) /* not known; none, behind records that were lost */
+                elapsed = from != 0;
+            *p = WIRE_TAG(EVENT_ELAPSED, WIRE_VARINT);
+            p = wire_put_short(p + 1, elapsed);
+        }
         if (UNLIKELY(depth_changed))
             p = event_put_depth(p, thread->stream.depth);
         if (LIKELY(hook.values || kind == EVENT_EXCEPTION) && value != NULL)

@@ -205,6 +205,7 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *ke
             .exclude = exclude_paths[0] != NULL ? exclude_paths : NULL,
             .site_packages = site_packages,
             .stdlib = stdlib,
+            .values = values,
             .stdlib_path = (char *)stdlib_path,
             .own_path = (char *)own_path,
             .own_alias = (char *)own_alias,

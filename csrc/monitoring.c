@@ -30,91 +30,96 @@ static int tool = -1;     /* our tool id */
     static PyObject *name(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 #define IGNORED ((void)self, (void)nargsf, (void)kwnames)
 
-/* The thread and the code's info, both ready to record; or NULL, and *answer is what to return.
- * An event in a @notrace function counts it in (+1) or out (-1). */
-static struct code_info *not_ready(PyCodeObject *code, int notrace, bool local, struct thread **thread,
-                                   PyObject **answer)
+/* Not everything stands ready: makes the code's info and *thread, and returns the info where the event
+ * is to be recorded; else NULL, and *answer is what to return. An event in a @notrace function counts
+ * it in (notrace +1) or out (-1). `local`: an event that DISABLE can switch off. */
+static __attribute__((noinline)) struct code_info *prepare(PyCodeObject *code, int notrace, bool local,
+                                                           struct thread **thread, PyObject **answer)
 {
     *answer = Py_None;
     if (!hook.recording)
         return NULL;
-    compat_frame *frame = compat_current_frame();
-    struct code_info *info = codes_resolve(code, frame->f_globals);
+    struct code_info *info = codes_resolve(code, compat_current_frame()->f_globals);
     if (info != NULL && info->scope == SCOPE_OUT) {
         if (local)
             *answer = disable;
         return NULL;
     }
-    if ((*thread = hook_thread) == NULL && (*thread = hook_thread_make()) == NULL)
+    if ((*thread = hook_thread_made()) == NULL)
         return NULL;
-    if (info == NULL) {
+    if (info == NULL)
         (*thread)->stream.lost++;
-        return NULL;
-    }
-    if (info->scope == SCOPE_NOTRACE) {
-        if (notrace > 0)
-            (*thread)->suppressed++;
-        else if (notrace < 0 && (*thread)->suppressed)
-            (*thread)->suppressed--;
-        return NULL;
-    }
-    return (*thread)->suppressed ? NULL : info;
+    else if (info->scope == SCOPE_NOTRACE)
+        hook_suppress(*thread, notrace);
+    else if ((*thread)->ready)
+        return info;
+    return NULL;
 }
 
-/* READY declares `code`, `info` and `thread`, or returns. */
-#define READY(notrace, local)                                                                     \
-    IGNORED;                                                                                      \
-    PyCodeObject *code = (PyCodeObject *)args[0];                                                 \
-    struct code_info *info = codes_info(code);                                                    \
-    struct thread *thread = hook_thread;                                                          \
-    if (UNLIKELY(info == NULL || !info->number || info->scope || thread == NULL ||                \
-                 thread->suppressed || !hook.recording)) {                                        \
-        PyObject *answer;                                                                         \
-        info = not_ready(code, notrace, local, &thread, &answer);                                 \
-        if (info == NULL)                                                                         \
-            return Py_NewRef(answer);                                                             \
+/* Declares `code`, `info` and `thread`, ready to record; or returns. */
+#define READY(notrace, local)                                              \
+    IGNORED;                                                               \
+    PyCodeObject *code = (PyCodeObject *)args[0];                          \
+    struct code_info *info = codes_info(code);                             \
+    struct thread *thread = hook_thread;                                   \
+    if (UNLIKELY(!thread->ready || info == NULL || !info->ready)) {        \
+        PyObject *answer;                                                  \
+        info = prepare(code, notrace, local, &thread, &answer);            \
+        if (info == NULL)                                                  \
+            return Py_NewRef(answer);                                      \
     }
 
 CALLBACK(on_call) /* PY_START: code, offset */
 {
     READY(1, true);
-    hook_enter(thread, code, info, compat_current_frame(), EVENT_CALL, NULL);
+    hook_enter(thread, code, info, hook_frame(thread, code), EVENT_CALL, NULL);
     Py_RETURN_NONE;
 }
 
 CALLBACK(on_resume) /* PY_RESUME: code, offset */
 {
     READY(1, true);
-    hook_enter(thread, code, info, compat_current_frame(), EVENT_RESUME, NULL);
+    hook_enter(thread, code, info, hook_frame(thread, code), EVENT_RESUME, NULL);
     Py_RETURN_NONE;
 }
 
 CALLBACK(on_throw) /* PY_THROW: code, offset, exception */
 {
     READY(1, false);
-    hook_enter(thread, code, info, compat_current_frame(), EVENT_THROW, args[2]);
+    hook_enter(thread, code, info, hook_frame(thread, code), EVENT_THROW, args[2]);
     Py_RETURN_NONE;
 }
 
-static inline void leave(struct thread *thread, PyCodeObject *code, struct code_info *info, enum event_kind kind,
-                         PyObject *value)
+/* An end that is not the innermost recorded call's: calls above it ended unseen, or its own beginning
+ * was not recorded. */
+static __attribute__((noinline)) void leave_other(struct thread *thread, PyCodeObject *code, struct code_info *info,
+                                                  enum event_kind kind, PyObject *value)
+{
+    bool depth_changed = false;
+    struct open_call *call = hook_find(thread, code, &depth_changed);
+    if (info->generator && kind != EVENT_YIELD)
+        hook_generator_ended(hook_frame(thread, code));
+    if (call != NULL)
+        hook_leave(thread, call, kind, value, depth_changed);
+    else
+        hook_leave_unknown(thread, code, info, kind, value);
+}
+
+HOT void leave(struct thread *thread, PyCodeObject *code, struct code_info *info, enum event_kind kind,
+               PyObject *value)
 {
     struct open_call *call = thread->top - 1;
-    bool depth_changed = false;
     if (UNLIKELY(call->code != code)) {
-        call = hook_find(thread, code, &depth_changed);
-        if (call == NULL) {
-            hook_leave_unknown(thread, code, info, kind, value);
-            return;
-        }
+        leave_other(thread, code, info, kind, value);
+        return;
     }
     if (UNLIKELY(info->generator)) {
         if (kind != EVENT_YIELD)
-            hook_generator_ended(compat_current_frame());
+            hook_generator_ended(hook_frame(thread, code));
         else if (call->since == call->start)
-            hook_generator_suspended(compat_current_frame(), call->start);
+            hook_generator_suspended(hook_frame(thread, code), call->start);
     }
-    hook_leave(thread, call, kind, value, depth_changed);
+    hook_leave(thread, call, kind, value, false);
 }
 
 CALLBACK(on_return) /* PY_RETURN: code, offset, value */

@@ -30,14 +30,30 @@
 
 typedef struct _PyInterpreterFrame compat_frame;
 
+/* This thread's state. Needs the GIL. */
+static inline PyThreadState *compat_thread_state(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_GetUnchecked();
+#else
+    return _PyThreadState_UncheckedGet();
+#endif
+}
+
+/* The frame that a thread executes. Needs the GIL. */
+static inline compat_frame *compat_frame_of(const PyThreadState *state)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return state->current_frame;
+#else
+    return state->cframe->current_frame;
+#endif
+}
+
 /* The frame that this thread executes. Needs the GIL. */
 static inline compat_frame *compat_current_frame(void)
 {
-#if PY_VERSION_HEX >= 0x030D0000
-    return PyThreadState_GetUnchecked()->current_frame;
-#else
-    return _PyThreadState_UncheckedGet()->cframe->current_frame;
-#endif
+    return compat_frame_of(compat_thread_state());
 }
 
 /* The code object, borrowed; NULL for frames that belong to C. */
@@ -54,6 +70,18 @@ static inline PyCodeObject *compat_frame_code(const compat_frame *frame)
     return frame->owner == FRAME_OWNED_BY_CSTACK ? NULL : frame->f_code;
 #else
     return frame->f_code;
+#endif
+}
+
+/* Is this the code that the frame executes? The cheapest form of compat_frame_code(frame) == code. */
+static inline int compat_frame_runs(const compat_frame *frame, const PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    return (frame->f_executable.bits & ~(uintptr_t)3) == (uintptr_t)code;
+#elif PY_VERSION_HEX >= 0x030D0000
+    return frame->f_executable == (const PyObject *)code;
+#else
+    return frame->f_code == code;
 #endif
 }
 
@@ -113,6 +141,20 @@ static inline const digit *compat_long_digits(PyObject *number)
     return ((PyLongObject *)number)->long_value.ob_digit;
 #else
     return ((PyLongObject *)number)->ob_digit;
+#endif
+}
+
+/* The value of an int of one digit at most; false for the others. */
+static inline int compat_long_compact(PyObject *number, int64_t *value)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    uintptr_t tag = ((PyLongObject *)number)->long_value.lv_tag; /* digits << 3 | sign: 0, 1 is zero, 2 minus */
+    *value = (1 - (int64_t)(tag & 3)) * (int64_t)((PyLongObject *)number)->long_value.ob_digit[0];
+    return tag < 2 << 3;
+#else
+    Py_ssize_t size = Py_SIZE(number);
+    *value = (int64_t)size * (int64_t)((PyLongObject *)number)->ob_digit[0];
+    return -1 <= size && size <= 1;
 #endif
 }
 

@@ -43,18 +43,13 @@ static inline uint8_t *values_put_fast(uint8_t *p, uint8_t *limit, int field, Py
 {
     if (object == Py_None)
         return values_put_constant(p, field, CONSTANT_NONE);
-    if (PyLong_CheckExact(object)) {
-        Py_ssize_t size = compat_long_size(object);
-        if (size >= -1 && size <= 1) {
-            uint32_t zigzag = size == 0  ? 0
-                              : size > 0 ? compat_long_digits(object)[0] << 1
-                                         : (compat_long_digits(object)[0] << 1) - 1;
-            p[0] = (uint8_t)WIRE_TAG(field, WIRE_BYTES);
-            p[2] = WIRE_TAG(VALUE_INTEGER, WIRE_VARINT);
-            uint8_t *end = wire_put_varint(p + 3, zigzag);
-            p[1] = (uint8_t)(end - p - 2);
-            return end;
-        }
+    int64_t number;
+    if (PyLong_CheckExact(object) && compat_long_compact(object, &number)) {
+        p[0] = (uint8_t)WIRE_TAG(field, WIRE_BYTES);
+        p[2] = WIRE_TAG(VALUE_INTEGER, WIRE_VARINT);
+        uint8_t *end = wire_put_short(p + 3, wire_zigzag(number));
+        p[1] = (uint8_t)(end - p - 2);
+        return end;
     }
     return values_put(p, limit, field, object);
 }

@@ -30,6 +30,31 @@ static inline uint8_t *wire_put_varint(uint8_t *p, uint64_t n)
     return p;
 }
 
+static inline uint8_t *wire_put_fixed64(uint8_t *p, uint64_t n)
+{
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    n = __builtin_bswap64(n);
+#endif
+    memcpy(p, &n, 8);
+    return p + 8;
+}
+
+/* The same for numbers that mostly take one or two bytes. With branches: where the processor guesses
+ * right, the next field does not wait for this one's length. */
+static inline uint8_t *wire_put_short(uint8_t *p, uint64_t n)
+{
+    if (__builtin_expect(n < 0x80, 1)) {
+        p[0] = (uint8_t)n;
+        return p + 1;
+    }
+    if (__builtin_expect(n < 0x4000, 1)) {
+        p[0] = (uint8_t)(n | 0x80);
+        p[1] = (uint8_t)(n >> 7);
+        return p + 2;
+    }
+    return wire_put_varint(p, n);
+}
+
 /* Returns the position behind the varint, or NULL where it is cut off or longer than 64 bits. */
 static inline const uint8_t *wire_get_varint(const uint8_t *p, const uint8_t *end, uint64_t *n)
 {
@@ -57,15 +82,6 @@ static inline size_t wire_varint_size(uint64_t n)
         size++;
     }
     return size;
-}
-
-static inline uint8_t *wire_put_fixed64(uint8_t *p, uint64_t n)
-{
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-    n = __builtin_bswap64(n);
-#endif
-    memcpy(p, &n, 8);
-    return p + 8;
 }
 
 static inline const uint8_t *wire_get_fixed64(const uint8_t *p, const uint8_t *end, uint64_t *n)
