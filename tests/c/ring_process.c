@@ -1,0 +1,189 @@
+/* Processes in the ring's table: who runs, who has ended and how; and the clock they share. */
+#include "ring_test.h"
+#include "clock.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+static struct ring ring;
+
+/* Waits until a child has ended, and leaves it a zombie. */
+static void wait_for_end(pid_t pid)
+{
+    siginfo_t information;
+    CHECK_EQUAL(waitid(P_PID, (id_t)pid, &information, WEXITED | WNOWAIT), 0);
+}
+
+static void test_register(void)
+{
+    int process = ring_process_register(&ring, 0);
+    CHECK_EQUAL(process, 0);
+    CHECK_EQUAL(ring_process_state(&ring, 0), PROCESS_RUNNING);
+    CHECK(ring_process_alive(&ring, 0));
+    CHECK_EQUAL(ring.header->processes[0].pid, getpid());
+    CHECK_EQUAL(ring.header->processes[0].start_time, ring_start_time((uint32_t)getpid()));
+    CHECK(ring_start_time((uint32_t)getpid()) > 0);
+    CHECK_EQUAL(ring_start_time(4194305), 0); /* beyond what a pid can be */
+    CHECK(!ring_process_alive(&ring, 1));
+    CHECK_EQUAL(ring_process_state(&ring, 1), PROCESS_NONE);
+}
+
+static void test_exit(void)
+{
+    pid_t pid = fork();
+    if (!pid) {
+        ring_process_exit(&ring, 0, 9); /* the parent's: is not ours to end */
+        int process = ring_process_register(&ring, 0 + 1);
+        CHECK_EQUAL(process, 1);
+        ring_process_exit(&ring, 1, -3);
+        CHECK_EQUAL(ring_process_state(&ring, 1), PROCESS_EXITED);
+        CHECK(ring_process_alive(&ring, 1)); /* it may still write */
+        _exit(0);
+    }
+    wait_for_end(pid);
+    CHECK_EQUAL(ring_process_state(&ring, 0), PROCESS_RUNNING);
+    CHECK_EQUAL(ring_process_state(&ring, 1), PROCESS_EXITED);
+    CHECK_EQUAL(ring.header->processes[1].exit_status, -3);
+    CHECK_EQUAL(ring.header->processes[1].parent, 1);
+    CHECK(!ring_process_alive(&ring, 1)); /* a zombie has ended */
+    CHECK_EQUAL(wait_for(pid), 0);
+    CHECK(!ring_process_alive(&ring, 1));
+    ring_process_saved(&ring, 1);
+    CHECK_EQUAL(ring_process_state(&ring, 1), PROCESS_SAVED);
+    CHECK(!ring_process_alive(&ring, 1));
+}
+
+/* Killed between taking a slot and filling it: its pid is there all the same. */
+static void test_death_while_starting(void)
+{
+    pid_t pid = fork();
+    if (!pid) {
+        die_at("after_slot", 1);
+        ring_process_register(&ring, 0);
+        _exit(0);
+    }
+    wait_for_end(pid);
+    CHECK_EQUAL(ring_process_state(&ring, 2), PROCESS_STARTING);
+    CHECK(!ring_process_alive(&ring, 2));
+    CHECK_EQUAL(wait_for(pid), SIGKILL);
+    CHECK(!ring_process_alive(&ring, 2));
+    ring_process_saved(&ring, 2);
+}
+
+/* A pid that belongs to another process by now. */
+static void test_pid_used_again(void)
+{
+    ring.header->processes[0].start_time--;
+    CHECK(!ring_process_alive(&ring, 0));
+    ring.header->processes[0].start_time++;
+    CHECK(ring_process_alive(&ring, 0));
+}
+
+/* After exec the same process comes again: what it was before maps the ring no more. */
+static void test_registered_again(void)
+{
+    CHECK_EQUAL(ring_process_register(&ring, 0), 3);
+    CHECK(!ring_process_alive(&ring, 0));
+    CHECK(ring_process_alive(&ring, 3));
+}
+
+static void *end_after_main(void *main_thread)
+{
+    char path[64], text[512];
+    pthread_join(*(pthread_t *)main_thread, NULL);
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)getpid());
+    for (;;) { /* joined is not yet a zombie */
+        FILE *file = fopen(path, "r");
+        CHECK(file && fgets(text, sizeof text, file));
+        fclose(file);
+        if (strstr(text, ") Z "))
+            break;
+        sched_yield();
+    }
+    _exit(ring_process_alive(&ring, 4) ? 42 : 43);
+}
+
+/* A process whose main thread has ended looks like a zombie, and writes on. */
+static void test_main_thread_ends(void)
+{
+    pid_t pid = fork();
+    if (!pid) {
+        static pthread_t self, other;
+        self = pthread_self();
+        CHECK_EQUAL(ring_process_register(&ring, 0), 4);
+        CHECK_EQUAL(pthread_create(&other, NULL, end_after_main, &self), 0);
+        pthread_exit(NULL);
+    }
+    int status = wait_for(pid);
+    CHECK(WIFEXITED(status));
+    CHECK_EQUAL(WEXITSTATUS(status), 42);
+}
+
+static void test_other_pid_namespace(void)
+{
+    ring.header->pid_namespace++;
+    CHECK_EQUAL(ring_process_register(&ring, 0), -EXDEV);
+    ring.header->pid_namespace--;
+}
+
+static void test_table_full(void)
+{
+    for (int i = 5; i < RING_PROCESSES; i++)
+        CHECK_EQUAL(ring_process_register(&ring, 0), i);
+    CHECK_EQUAL(ring_process_register(&ring, 0), -ENOSPC);
+    CHECK(ring_process_alive(&ring, RING_PROCESSES - 1));
+}
+
+static uint64_t units(void)
+{
+    return clock_units(ring.header->clock_kind, ring.header->clock_shift);
+}
+
+static void test_clock(void)
+{
+    CHECK(ring.header->clock_kind == CLOCK_NANOSECONDS || ring_clock_scale(&ring) == 0);
+    ring_clock_calibrate(&ring);
+    uint64_t scale = ring_clock_scale(&ring);
+    double unit = (double)scale / 4294967296.0;
+    printf("clock kind %u: %.3f ns a unit\n", ring.header->clock_kind, unit);
+#if defined(__x86_64__)
+    if (ring.header->clock_kind == CLOCK_TICKS)
+        CHECK(unit > 3.9 && unit < 8.1);
+#endif
+    if (ring.header->clock_kind == CLOCK_NANOSECONDS)
+        CHECK(unit == 1.0);
+    ring_clock_calibrate(&ring);
+    CHECK_EQUAL(ring_clock_scale(&ring), scale);
+
+    /* The epoch and the unit, against the kernel's clock: half a ms off, over what has passed. */
+    double best = 1e18;
+    for (int i = 0; i < 1000; i++) {
+        double now = (double)(int64_t)(units() - ring.header->epoch_units) * unit;
+        double wall = (double)(int64_t)(clock_ns(CLOCK_REALTIME) - (uint64_t)ring.header->epoch_ns);
+        double off = wall > now ? wall - now : now - wall;
+        best = off < best ? off : best;
+    }
+    CHECK(best < 5e5);
+    uint64_t before = units();
+    for (int i = 0; i < 100000; i++) {
+        uint64_t now = units();
+        CHECK(now + 100 >= before); /* cores agree to less than a us */
+        before = now;
+    }
+}
+
+int main(void)
+{
+    make_ring(&ring, RING_MIN_CHUNKS * RING_MIN_CHUNK_SIZE);
+    test_clock();
+    test_register();
+    test_exit();
+    test_death_while_starting();
+    test_pid_used_again();
+    test_registered_again();
+    test_main_thread_ends();
+    test_other_pid_namespace();
+    test_table_full();
+    ring_detach(&ring);
+    return 0;
+}
