@@ -15,19 +15,21 @@ run() {
     "$@"
 }
 
-echo "docutils turns examples/menu.rst into HTML, and pytrace records every call of it."
-run "$bin/pytrace" -o "$traces" -m docutils examples/menu.rst "$out/menu.html"
+echo "docutils turns examples/menu.rst into HTML. pytrace records every call of it, but those of Python's own library."
+run "$bin/pytrace" --no-stdlib -o "$traces" -m docutils examples/menu.rst "$out/menu.html"
 run "$bin/pytrace" info "$traces"
 
 printf '\n\033[1m$ %s\033[0m\n' "pytrace print $traces --format json | python examples/highlights.py"
 "$bin/pytrace" print "$traces" --format json | "$bin/python" examples/highlights.py
 
+printf '\n\033[1m$ %s\033[0m  (and indented less)\n' "pytrace print $traces | grep -B 8 -A 8 '!!.*FileNotFoundError'"
+"$bin/pytrace" print "$traces" | grep -B 8 -A 8 '!!.*FileNotFoundError' | sed -E 's/ {24}//' | cut -c 1-150
+
 cat << END
 
-Where the missing file was noticed, and who called whom until then:
-  pytrace print $traces | less -R +/InputError
 All that happened, as a tree of calls:
-  pytrace print $traces | less -R
+  $bin/pytrace print $traces | less
 A program of your own:
-  $bin/pytrace your_script.py && $bin/pytrace print
+  $bin/pytrace your_script.py
+  $bin/pytrace print | less
 END
