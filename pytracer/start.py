@@ -70,6 +70,14 @@ def record(ring: str, gate: bool) -> tuple[dict[str, str], str]:
     return settings, ""
 
 
+def remove(path: str) -> None:
+    """Removes a file that may be gone already."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return
+
+
 def start() -> None:
     """Joins the recording that the launcher has prepared, or ends the process with a message."""
     ring = os.environ.pop(VARIABLE)
@@ -78,7 +86,6 @@ def start() -> None:
     except Exception as error:  # `site` would print it and go on, without a recording
         message = f"pytrace: cannot join the recording: {error}"
     if message:
-        if os.path.exists(ring):  # the dumper may have removed it
-            os.unlink(ring)
+        remove(ring)
         os.write(2, f"{message}\n".encode("utf-8", "replace"))
         os._exit(2)
