@@ -9,6 +9,7 @@ from benchmarks.measure import Failed, Options, Row, RowMaker, also, prepare, sa
 
 ROWS = {
     "fib": "one call: bare, do-nothing callbacks, pytrace, the peers",
+    "programs": "ten programs of pyperformance: slowdown, size, the dumper's time",
 }
 
 

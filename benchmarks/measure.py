@@ -11,6 +11,7 @@ import math
 import os
 import shlex
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -31,6 +32,10 @@ class Failed(Exception):
     """A measured process did not do its work; the text says how it was started and what it printed."""
 
 
+class TookTooLong(Failed):
+    """A measurement came to the variant's limit."""
+
+
 @dataclass(frozen=True)
 class Variant:
     """One way to run a workload."""
@@ -41,6 +46,7 @@ class Variant:
     command: tuple[str, ...] = (sys.executable,)  # {database} stands for a fresh file
     environment: tuple[tuple[str, str], ...] = ()
     fewer: int = 1  # of a slow tracer: so many times fewer loops
+    limit: int = 0  # seconds that a measurement may take; 0: no limit
 
     @property
     def records(self) -> bool:
@@ -73,7 +79,7 @@ else:
     NOTHINGS = (NOTHING,)
 TRACE0 = Variant("trace0", "trace0", "trace0")
 VIZTRACER = Variant("VizTracer", "viztracer", "viztracer", fewer=2)
-VIZTRACER_VALUES = Variant("VizTracer, values", "viztracer:values", "viztracer", fewer=20)
+VIZTRACER_VALUES = Variant("VizTracer, values", "viztracer:values", "viztracer", fewer=20, limit=30)
 CPROFILE = Variant("cProfile", "cProfile", "cProfile", fewer=2)
 PEERS = (TRACE0, VIZTRACER, VIZTRACER_VALUES, CPROFILE)
 
@@ -96,6 +102,7 @@ class Result:
     resident: list[int] = field(default_factory=list)  # bytes, apart from the ring
     seconds: float = 0.0  # of all measurements together
     recordings: list[Recording] = field(default_factory=list)
+    cut: bool = False  # a measurement came to its limit: `best` is at most the true one
 
     @property
     def best(self) -> float:
@@ -202,7 +209,8 @@ def run_all(command: Sequence[str], env: dict[str, str], scratch: Path) -> float
             else:
                 left += usage.ru_utime + usage.ru_stime
     if status:
-        raise Failed(f"{shlex.join(command)}\nended with {status}:\n{printed.read_text(errors='replace')}")
+        text = f"{shlex.join(command)}\nended with {status}:\n{printed.read_text(errors='replace')}"
+        raise TookTooLong(text) if status == -signal.SIGALRM else Failed(text)
     return left
 
 
@@ -224,10 +232,12 @@ def run_once(variant: Variant, workload: str, loops: int, repeat: int, seconds: 
     try:
         database = scratch / "traces.sqlite"
         answer = scratch / "answer"
+        done = max(1, loops // variant.fewer) if loops else 0
         spec = {
             "workload": workload,
             "tracer": variant.tracer,
-            "loops": max(1, loops // variant.fewer) if loops else 0,
+            "loops": done,
+            "limit": variant.limit,
             "repeat": repeat,
             "seconds": seconds,
             "library": str(build.noop()) if variant.tracer.startswith("noop") else "",
@@ -238,7 +248,12 @@ def run_once(variant: Variant, workload: str, loops: int, repeat: int, seconds: 
         env = environment()
         env.update((name, names.get(value, value)) for name, value in variant.environment)
         command = [names.get(word, word) for word in variant.command]
-        dumper = run_all([*command, str(INSIDE / "workload.py"), json.dumps(spec)], env, scratch)
+        try:
+            dumper = run_all([*command, str(INSIDE / "workload.py"), json.dumps(spec)], env, scratch)
+        except TookTooLong:
+            result.times.append([variant.limit / done])
+            result.cut = True
+            return done
         said = json.loads(answer.read_text())
         result.times.append([time / said["loops"] for time in said["times"]])
         result.seconds += sum(said["times"])
@@ -261,8 +276,18 @@ def compare(
     results = {variant.name: Result() for variant in variants}
     for _ in range(rounds):
         for variant in variants:
-            run_once(variant, workload, loops, repeat, seconds, results[variant.name])
+            result = results[variant.name]
+            if not result.cut:
+                run_once(variant, workload, loops, repeat, seconds, result)
     return results
+
+
+def dumper_start() -> float:
+    """Seconds of processor time of a dumper that has next to nothing to save."""
+    with tempfile.TemporaryDirectory() as scratch:
+        database = f"{scratch}/traces.sqlite"
+        command = [database if word == "{database}" else word for word in PYTRACE.command]
+        return min(run_all([*command, "-c", "pass"], environment(), Path(scratch)) for _ in range(3))
 
 
 @dataclass

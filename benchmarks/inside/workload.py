@@ -6,12 +6,14 @@ Started by measure.py as `workload.py SPEC`, bare or under `pytrace`; SPEC is JS
     tracer     what to switch on inside this process (peers.py), or ""
     loops      how often the work is done in one measurement; 0: as often as takes `seconds`
     repeat     measurements; 0: as many as take `seconds`
+    limit      seconds that one measurement may take: then SIGALRM ends the process; 0: no limit
     seconds, library, scratch, result: see above, peers.py, and the file for the answer
 """
 
 import json
 import os
 import runpy
+import signal
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -82,7 +84,9 @@ def main() -> None:
     times: list[float] = []
     start = perf_counter()
     while len(times) < spec["repeat"] or (not spec["repeat"] and perf_counter() - start < spec["seconds"]):
+        signal.alarm(spec["limit"])
         times.append(work(loops))
+    signal.alarm(0)
     with open(spec["result"], "w") as result:
         json.dump({"loops": loops, "times": times, "resident": resident()}, result)
     if spec["tracer"]:
