@@ -24,12 +24,13 @@ MAX_TEXT = 200
 MAX_ITEMS = 10
 MAX_DEPTH = 3
 
-CONTAINERS: dict[type, tuple[str, str]] = {
+BRACKETS: dict[type, tuple[str, str]] = {
     list: ("[", "]"),
     tuple: ("(", ")"),
     dict: ("{", "}"),
     set: ("{", "}"),
-    frozenset: ("frozenset({", "})"),
+    frozenset: ("{", "}"),
+    BaseException: ("(", ")"),
 }
 
 
@@ -45,13 +46,11 @@ def show(value: Any, depth: int = 1, outer: tuple[int, ...] = ()) -> str:
     kind = type(value)
     if value is None or value is Ellipsis or value is NotImplemented or kind is bool:
         return repr(value)
-    if issubclass(kind, BaseException):
-        items = [show(item, depth + 1) for item in BaseException.__dict__["args"].__get__(value)[:MAX_ITEMS]]
-        return f"{kind.__name__}({', '.join(items)})"
-    for base in (int, float, str, bytes, *CONTAINERS):
+    for base in (int, float, str, bytes, *BRACKETS):
         if issubclass(kind, base):
-            plain = base not in CONTAINERS
-            text = show_plain(value, base) if plain else show_container(value, base, depth, outer)
+            if base in BRACKETS:
+                return show_container(value, base, depth, outer)
+            text = show_plain(value, base)
             return text if kind is base else f"{kind.__name__}({text})"
     if issubclass(kind, type):
         return f"<class {type_name(value)!r}>"
@@ -59,6 +58,8 @@ def show(value: Any, depth: int = 1, outer: tuple[int, ...] = ()) -> str:
         return f"<function {value.__module__}.{value.__qualname__}>"
     if kind is types.MethodType:
         return f"<bound method {value.__func__.__module__}.{value.__func__.__qualname__}>"
+    if kind is types.BuiltinFunctionType and value.__module__ == "builtins":
+        return f"<built-in function {value.__name__}>"
     if kind is types.ModuleType:
         return f"<module {value.__name__!r}>"
     return f"<{type_name(kind)} at {id(value):#x}>"
@@ -73,23 +74,34 @@ def show_plain(value: Any, base: Any) -> str:
 
 
 def show_container(value: Any, base: Any, depth: int, outer: tuple[int, ...]) -> str:
+    """Items of containers deeper than MAX_DEPTH are left out; `outer` are the ids of those around it."""
     if id(value) in outer:
         return "..."
-    length = base.__len__(value)
-    if base in (set, frozenset) and not length:
-        return f"{base.__name__}()"
-    outer += (id(value),)
-    members = list(base.items(value) if base is dict else base.__iter__(value))
-    members = members[: MAX_ITEMS if depth <= MAX_DEPTH else 0]
     if base is dict:
-        shown = [f"{show(key, depth + 1, outer)}: {show(item, depth + 1, outer)}" for key, item in members]
+        items = list(dict.items(value))
+    elif base is BaseException:
+        items = BaseException.__dict__["args"].__get__(value)
     else:
-        shown = [show(item, depth + 1, outer) for item in members]
-    if length > len(members):
+        items = list(base.__iter__(value))
+    seen = items[: MAX_ITEMS if depth <= MAX_DEPTH else 0]
+    outer += (id(value),)
+    if base is dict:
+        shown = [f"{show(key, depth + 1, outer)}: {show(item, depth + 1, outer)}" for key, item in seen]
+    else:
+        shown = [show(item, depth + 1, outer) for item in seen]
+    if len(seen) < len(items):
         shown.append("...")
-    comma = "," if base is tuple and length == 1 else ""
-    start, end = CONTAINERS[base]
-    return f"{start}{', '.join(shown)}{comma}{end}"
+    elif base is tuple and len(items) == 1:
+        shown[0] += ","
+    start, end = BRACKETS[base]
+    text = f"{start}{', '.join(shown)}{end}"
+    if base in (set, frozenset) and not items:
+        text = ""
+    name = type(value).__name__
+    if base is BaseException:
+        return f"{name}{text}"
+    exact = type(value) is base and text and base is not frozenset
+    return text if exact else f"{name}({text})"
 
 
 def argument_names(code: types.CodeType) -> list[str]:

@@ -107,7 +107,7 @@ scalars = st.one_of(
     st.floats(allow_nan=False, width=32),
     st.text(max_size=6),
     st.binary(max_size=6),
-    st.sampled_from([Ellipsis, "it's", "a\"b'c", "\ud800", "é\u2028🐍", "x" * 300, b"\0" * 250]),
+    st.sampled_from([Ellipsis, "it's", "a\"b'c", "\ud800", "é\u2028🐍"]),
 )
 
 
@@ -124,7 +124,6 @@ def containers(items: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         items.map(lambda one: f"Point({one}, 1)"),
         items.map(lambda one: f"OrderedDict(a={one})"),
         items.map(lambda one: f"Odd({one})"),
-        items.map(lambda one: f"[{one}] * 12"),
     )
 
 
@@ -132,7 +131,9 @@ plain = scalars.map(lambda value: "..." if value is Ellipsis else repr(value)).m
     lambda text: f"float({text!r})" if text in ("inf", "-inf") else text
 )
 literals = st.one_of(
-    plain, st.recursive(plain, containers, max_leaves=4), st.sampled_from(["identity", "Odd", "len"])
+    plain,
+    st.recursive(plain, containers, max_leaves=4),
+    st.sampled_from(["identity", "Odd", "len", *long]),
 )
 
 
