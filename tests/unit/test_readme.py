@@ -19,7 +19,7 @@ FOLDERS = "csrc|pytracer|dumper|reader|proto|tests|docs|benchmarks|examples|[.]c
 
 def named_files(text: str) -> Iterator[str]:
     """`folder/file`, and links to files; `ring.*` and `ring.[ch]` name those that match."""
-    yield from re.findall(rf"(?<![\w/])(?:{FOLDERS})/[\w./*\[\]-]*[\w*\]]", text)
+    yield from re.findall(rf"(?<![\w/])(?:{FOLDERS})/(?:[\w./*-]|\[ch\])*(?<![.])", text)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
