@@ -8,6 +8,7 @@
 #include "hook.h"
 
 #include <errno.h>
+#include <signal.h>
 
 #include "session.h"
 
@@ -181,6 +182,14 @@ PyDoc_STRVAR(start_doc,
 "own_alias: pytrace's own package and module. directory: what relative file names are relative to.\n"
 "command: the arguments joined by NUL. python: its version.");
 
+/* Called when Python is finalized. Behind an uncaught KeyboardInterrupt comes no exit(), at which
+ * the session would leave, but the signal itself. */
+static void leave_if_interrupted(void)
+{
+    if (compat_interrupted())
+        session_leave(-SIGINT);
+}
+
 static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"modules",     "exclude",  "site_packages", "stdlib",    "values",
@@ -222,6 +231,9 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *ke
             uint32_t parent = session_ring()->header->processes[session_process()].parent;
             codes_define_process(parent, command, (size_t)command_size, python);
             status = hook_listen(gate);
+            static bool registered;
+            if (!registered)
+                registered = Py_AtExit(leave_if_interrupted) == 0;
         }
     }
     PyMem_Free(module_paths);

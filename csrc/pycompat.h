@@ -23,12 +23,29 @@
 #else
 #include <internal/pycore_frame.h>
 #endif
+#if PY_VERSION_HEX >= 0x030C0000
+#undef _PyGC_FINALIZED /* 3.12 has it in the public headers too */
+#include <internal/pycore_runtime.h>
+#else
+PyAPI_DATA(int) _Py_UnhandledKeyboardInterrupt;
+#endif
 #undef Py_BUILD_CORE
 #include <frameobject.h>
 
 #define HAVE_MONITORING (PY_VERSION_HEX >= 0x030C0000)
 
 typedef struct _PyInterpreterFrame compat_frame;
+
+/* True where the program ended by a KeyboardInterrupt that nothing caught: when Python is finalized,
+ * the process ends by SIGINT, and not by exit(). Known until then and behind it. */
+static inline int compat_interrupted(void)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return _PyRuntime.signals.unhandled_keyboard_interrupt;
+#else
+    return _Py_UnhandledKeyboardInterrupt;
+#endif
+}
 
 /* This thread's state. Needs the GIL. */
 static inline PyThreadState *compat_thread_state(void)

@@ -277,8 +277,8 @@ def nearest(word: str, words: list[str]) -> str:
 
 
 def parse(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
-    """The settings given on the command line, and the program: what python would take, from
-    SCRIPT, "-m", "-c" or "-" on. Raises Mistake; prints and exits for --help and --version."""
+    """The settings given on the command line, and the program: the words that python would take,
+    from SCRIPT, "-m", "-c" or "-" on, as they are. Raises Mistake; --help and --version exit."""
     by_flag = {flag: option for option in OPTIONS for flag in (option.flag, option.short) if flag}
     given: dict[str, str] = {}
     rest = list(arguments)
@@ -296,9 +296,8 @@ def parse(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
             raise SystemExit(0)
         if word[:2] in ("-m", "-c"):
             if len(word) == 2 and len(rest) == 1:
-                what = {"-m": "the name of a module", "-c": "code"}[word]
-                raise Mistake(f"{word}: {what} is expected after it")
-            return given, [word[:2], word[2:], *rest[1:]] if len(word) > 2 else rest
+                raise Mistake(f"{word}: {'a module' if word == '-m' else 'code'} is expected after it")
+            return given, rest
         del rest[0]
         flag, equals, value = word.partition("=")
         if not word.startswith("--"):  # -oPATH, -qo PATH

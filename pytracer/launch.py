@@ -171,14 +171,15 @@ def check_script(path: str, options: list[str]) -> bool:
 
 def check_program(program: list[str], options: list[str]) -> bool:
     """As check_script, for SCRIPT, "-m", "-c" and "-"."""
-    match program[0]:
+    word = program[0]
+    match word[:2]:
         case "-m":
-            return module_exists(program[1])
+            return module_exists(word[2:] or program[1])
         case "-c":
-            return compiles(program[1], "<string>")
+            return compiles(word[2:] or program[1], "<string>")
         case "-":
             return True
-    return check_script(program[0], options)
+    return check_script(word, options)
 
 
 # ---- the database ---------------------------------------------------------------------------------
