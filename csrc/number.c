@@ -28,7 +28,7 @@ size_t number_integer(int64_t n, char *text)
 
 /* 0.DIGITS times ten to the power of `point`. */
 struct decimal {
-    char digits[DIGITS_MAX + 1];
+    char digits[NUMBER_INTEGER_MAX]; /* at most DIGITS_MAX, and NUL where needed */
     int count;
     int point;
 };
@@ -64,6 +64,33 @@ static bool step_up(struct decimal *decimal)
     if (i < 0)
         return false;
     decimal->digits[i]++;
+    return true;
+}
+
+/* The decimal of up to DBL_DIG digits that gives the number again, if there is one and it is easily
+ * found: true for most numbers that people write. An integer below 2^53 and a power of ten up to
+ * 10^22 are doubles without any loss, so that their quotient or product is rounded once, as strtod
+ * would. However it was guessed, it is the right one: no two such decimals give the same double. */
+static bool easy(double number, struct decimal *decimal)
+{
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    int places; /* behind the point, so that DBL_DIG digits are before it */
+    uint64_t digits;
+
+    if (!(number >= 1e-7 && number < 1e15))
+        return false;
+    for (places = DBL_DIG; places > 0 && number >= powers[DBL_DIG - places]; places--)
+        ;
+    for (double below = 0.1; number < below && places < 22; below /= 10)
+        places++;
+    digits = (uint64_t)(number * powers[places] + 0.5);
+    if (!digits || digits >= 1000000000000000u || (double)digits / powers[places] != number)
+        return false;
+    for (; digits % 10 == 0; places--)
+        digits /= 10;
+    decimal->count = (int)number_integer((int64_t)digits, decimal->digits);
+    decimal->point = decimal->count - places;
     return true;
 }
 
@@ -111,7 +138,7 @@ size_t number_floating(double number, char *text)
         memcpy(p, "inf", 3);
         return (size_t)(p - text) + 3;
     }
-    if (number != 0)
+    if (number != 0 && !easy(fabs(number), &decimal))
         shortest(fabs(number), &decimal);
 
     int before = decimal.point; /* digits before the point */
@@ -179,8 +206,8 @@ static size_t put_place(char *text, uint32_t place, bool first)
 
 /* A bound of a number too long to be written out: 0.PLACES times BASE to the power of `exponent`,
  * the most significant place first and not 0. Rounded down for a lower bound, up for an upper. */
-#define BOUND_PLACES 20
-#define BOUND_BYTES 64 /* have at most 155 digits, which fit */
+#define BOUND_PLACES 30
+#define BOUND_BYTES 96 /* have at most 232 digits, which fit */
 
 struct bound {
     uint32_t places[BOUND_PLACES];

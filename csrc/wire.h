@@ -59,6 +59,10 @@ static inline uint8_t *wire_put_short(uint8_t *p, uint64_t n)
 static inline const uint8_t *wire_get_varint(const uint8_t *p, const uint8_t *end, uint64_t *n)
 {
     uint64_t result = 0;
+    if (__builtin_expect(p < end && *p < 0x80, 1)) { /* most are one byte */
+        *n = *p;
+        return p + 1;
+    }
     for (int shift = 0; shift < 64; shift += 7) {
         if (p >= end)
             return NULL;

@@ -322,6 +322,12 @@ def test_any_float(native: Native, bits: int) -> None:
     assert native.text(val(number)) == repr(number)
 
 
+@given(digits=st.integers(1, 10**17), exponent=st.integers(-40, 25))
+def test_floats_as_people_write_them(native: Native, digits: int, exponent: int) -> None:
+    number = float(f"{digits}e{exponent}")
+    assert native.text(val(number)) == repr(number)
+
+
 def test_floats_at_the_edges(native: Native) -> None:
     powers = [2.0**n for n in range(-1074, 1024)] + [10.0**n for n in range(-323, 309)]
     around = [math.nextafter(n, to) for n in powers for to in (0.0, math.inf)]
@@ -350,7 +356,7 @@ def test_a_long_int_cut_shows_only_digits_that_are_right(
     assert text.endswith("...")
     assert repr(sign * number).startswith(text.removesuffix("..."))
     if kept > 8:  # unless the digits are such as 0.1999 and 0.2000: 8 bits are 2.4 digits
-        assert len(text) > min(kept, 60) * 2.4 - 12
+        assert len(text) > min(kept, 96) * 2.4 - 12
 
 
 def test_a_very_long_int(native: Native) -> None:
