@@ -491,19 +491,16 @@ void stream_abandon(struct stream *stream)
     *stream = (struct stream){0};
 }
 
-/* Claims a free chunk, trying each once from next_claim on; NULL: all are taken. */
+/* Claims the first free chunk, trying each once; NULL: all are taken. Always from the front, so that
+ * the chunks freed last are used again first, while they are still in the processor's caches: going
+ * round all of them costs a call 8 ns more (benchmarks: fib). */
 static struct chunk_header *claim(const struct ring *ring, uint32_t process)
 {
-    uint32_t count = ring->chunk_count;
-    uint32_t index = load(ring->header->next_claim, relaxed) % count;
-
-    for (uint32_t tried = 0; tried < count; tried++) {
+    for (uint32_t index = 0; index < ring->chunk_count; index++) {
         struct chunk_header *chunk = &ring->chunks[index];
         uint64_t free_word = CHUNK_FREE;
-        index = index + 1 < count ? index + 1 : 0;
         if (load(chunk->state, relaxed) == CHUNK_FREE
             && exchange_if(chunk->state, free_word, chunk_word(CHUNK_CLAIMED, process), acquire)) {
-            store(ring->header->next_claim, index, relaxed);
             RING_TEST_POINT(after_claim);
             return chunk;
         }

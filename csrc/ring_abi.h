@@ -108,8 +108,7 @@ struct ring_header {
     /* Written by producers. */
     _Atomic uint32_t next_stream;
     _Atomic uint32_t next_number; /* of codes and types; 0 is none */
-    _Atomic uint32_t next_claim;  /* where the search for a free chunk starts: a hint only */
-    uint8_t pad1_[52];
+    uint8_t pad1_[56];
 
     /* Written by the dumper. */
     _Atomic uint32_t dumper_state;
