@@ -15,6 +15,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
 PTH = "pytrace.pth"
+HOOK = ("module", "hook", "monitoring", "profile", "codes", "values", "ring", "session")
 FLAGS = ["-std=gnu11", "-O2", "-fvisibility=hidden", "-Wall", "-Wextra"]
 if os.environ.get("PYTRACE_WERROR"):  # set by `make lint`
     FLAGS.append("-Werror")
@@ -72,7 +73,7 @@ setup(
     ext_modules=[
         Extension(
             "pytracer._hook",
-            sources=[f"csrc/{name}.c" for name in ("module", "hook", "monitoring", "profile", "codes", "values", "ring", "session")],
+            sources=[f"csrc/{name}.c" for name in HOOK],
             depends=sorted(f"csrc/{header.name}" for header in (ROOT / "csrc").glob("*.h")),
             extra_compile_args=FLAGS,
         )
