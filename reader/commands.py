@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .render import Renderer
 
 _LOOK_SECONDS = 0.05  # --follow: between two looks at the database
-_BUFFERED = 128  # lines
+_BUFFERED = 512  # lines
 _DAMAGES_MAX = 10  # that are named
 
 

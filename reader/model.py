@@ -52,7 +52,7 @@ Argument = tuple[str, str, str]  # name, value as repr shows it, type
 
 
 class Event(NamedTuple):
-    """What happened. Time in ns since 1970, duration in ns; DESIGN's JSON lines say the rest."""
+    """What happened. Time in ns since 1970, duration in ns; docs/json.md says the rest."""
 
     time: int
     id: int
