@@ -26,6 +26,9 @@
 #if PY_VERSION_HEX >= 0x030C0000
 #undef _PyGC_FINALIZED /* 3.12 has it in the public headers too */
 #include <internal/pycore_runtime.h>
+#undef CONSTANT_NONE /* 3.15: numbers of the compiler; ours (event.h) are others */
+#undef CONSTANT_FALSE
+#undef CONSTANT_TRUE
 #else
 PyAPI_DATA(int) _Py_UnhandledKeyboardInterrupt;
 #endif
