@@ -1,0 +1,81 @@
+"""The ring's C tests, under sanitizers, and the Spin model of its protocol."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests" / "c"
+
+RUNS = [
+    ("address,undefined", "ring_files"),
+    ("address,undefined", "ring_process"),
+    ("address,undefined", "ring_stream"),
+    ("address,undefined", "ring_threads"),
+    ("address,undefined", "ring_death"),
+    ("thread", "ring_threads"),
+]
+
+# What ring.pml says would break the protocol.
+MUTATIONS = re.findall(r"^ \*   -D(\w+) ", (ROOT / "csrc" / "ring.pml").read_text(), re.MULTILINE)
+
+
+def run(*command: str | Path) -> str:
+    """Runs to the end, and returns what it says; fails with that where the status is not 0."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders with the programs, by sanitizer."""
+    folders = {}
+    for sanitizer in dict(RUNS):
+        folder = folders[sanitizer] = tmp_path_factory.mktemp("c")
+        run("make", "-s", "-j2", "-C", TESTS, f"BUILD={folder}", f"SANITIZE={sanitizer}")
+    return folders
+
+
+@pytest.mark.parametrize(("sanitizer", "program"), RUNS)
+def test_program(builds: dict[str, Path], sanitizer: str, program: str) -> None:
+    run(builds[sanitizer] / program)
+
+
+needs_spin = pytest.mark.skipif(shutil.which("spin") is None, reason="spin is not installed")
+
+
+def check_model(folder: Path, defines: str, optimize: str) -> tuple[int, str]:
+    """Spin's count of errors, and all that it says, for ring.pml with these definitions."""
+    said = run(
+        "make", "-s", "-C", TESTS, "model", f"BUILD={folder}", f"MODEL={defines}", f"MODEL_CFLAGS={optimize}"
+    )
+    errors = re.search(r"errors: (\d+)", said)
+    assert errors, said
+    assert "Search not completed" not in said or errors[1] != "0", said
+    return int(errors[1]), said
+
+
+@needs_spin
+@pytest.mark.parametrize(("records", "capacity"), [(2, 1), (3, 2)])
+def test_model(tmp_path: Path, records: int, capacity: int) -> None:
+    errors, said = check_model(tmp_path, f"-DRECORDS={records} -DCAPACITY={capacity}", "-O2")
+    assert errors == 0, said
+
+
+@needs_spin
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_model_finds(tmp_path: Path, mutation: str) -> None:
+    """The model is strong enough to see what the order of steps is for."""
+    errors, said = check_model(tmp_path, f"-D{mutation}", "-O0")  # compiling takes longer than finding
+    assert errors > 0, said
+
+
+def test_mutations_are_known() -> None:
+    """Each is one that the model has, and the other way round."""
+    model = (ROOT / "csrc" / "ring.pml").read_text()
+    assert MUTATIONS
+    assert set(MUTATIONS) == set(re.findall(r"^#ifn?def ([A-Z_]+_[A-Z_]+)$", model, re.MULTILINE))
