@@ -2,14 +2,23 @@
 
 import argparse
 import importlib
+import os
 import platform
 import sys
+from collections.abc import Callable
 
-from benchmarks.measure import Failed, Options, Row, RowMaker, also, prepare, say, table
+from benchmarks.processes import Failed, prepare
+from benchmarks.report import Row, say, table
+from benchmarks.variants import Options, from_text
 
 ROWS = {
     "fib": "one call: bare, do-nothing callbacks, pytrace, the peers",
     "programs": "ten programs of pyperformance: slowdown, size, the dumper's time",
+    "scope": "code out of scope",
+    "lost": "events lost, flat out",
+    "start": "time that a recording adds to the start and end of a program",
+    "memory": "memory added to the program",
+    "latency": "from a call to its being readable in the database",
 }
 
 
@@ -26,6 +35,11 @@ def main() -> int:
     parser.add_argument(
         "--also", action="append", default=[], metavar="NAME=COMMAND", help="a variant of your own"
     )
+    parser.add_argument(
+        "--cpu-time",
+        action="store_true",
+        help="the thread's processor time instead of elapsed time: for a machine that others use, too",
+    )
     parser.add_argument("--program", action="append", default=[], help="of the ten; may be repeated")
     arguments = parser.parse_args()
     if unknown := set(arguments.rows) - set(ROWS):
@@ -34,14 +48,15 @@ def main() -> int:
         quick=arguments.quick,
         rounds=arguments.rounds,
         only=arguments.only,
-        also=[also(text) for text in arguments.also],
+        also=[from_text(text) for text in arguments.also],
         programs=arguments.program,
     )
+    os.environ["BENCHMARK_CLOCK"] = "thread" if arguments.cpu_time else ""
     prepare()
     made: list[Row] = []
     for name in arguments.rows or ROWS:
         say(f"-- {name}")
-        maker: RowMaker = importlib.import_module(f"benchmarks.{name}").rows
+        maker: Callable[[Options], list[Row]] = importlib.import_module(f"benchmarks.{name}").rows
         try:
             made += maker(options)
         except Failed as failure:

@@ -5,19 +5,9 @@ Prints ns a call and the ratios to bare and to callbacks that do nothing.
 
 import sys
 
-from benchmarks.measure import (
-    BARE,
-    NOTHING,
-    NOTHINGS,
-    PEERS,
-    PYTRACE,
-    Options,
-    Row,
-    compare,
-    dumper_start,
-    say,
-    table,
-)
+from benchmarks.measure import compare, dumper_start
+from benchmarks.report import Row, say, table
+from benchmarks.variants import BARE, NOTHING, NOTHINGS, PEERS, PYTRACE, Options
 
 N = 25
 
@@ -31,7 +21,7 @@ def calls(n: int) -> int:
 
 
 def rows(options: Options) -> list[Row]:
-    variants = options.wanted([BARE, *NOTHINGS, PYTRACE, *PEERS])
+    variants = options.choose([BARE, *NOTHINGS, PYTRACE, *PEERS])
     rounds = options.rounds or (3 if options.quick else 10)
     results = compare(f"fib:{N}", variants, rounds, repeat=5, seconds=0.1 if options.quick else 0.25)
     lines = []

@@ -6,23 +6,10 @@ Prints each one's slowdown by every tracer, and for pytrace what the recordings 
 from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarks.measure import (
-    BARE,
-    NOTHING,
-    PEERS,
-    PYTRACE,
-    TRACE0,
-    VIZTRACER_VALUES,
-    Failed,
-    Options,
-    Result,
-    Row,
-    compare,
-    dumper_start,
-    geometric_mean,
-    say,
-    table,
-)
+from benchmarks.measure import Result, compare, dumper_start, geometric_mean
+from benchmarks.processes import Failed
+from benchmarks.report import Row, say, table
+from benchmarks.variants import BARE, NOTHING, PEERS, PYTRACE, TRACE0, VIZTRACER_VALUES, Options
 
 TEN = (
     "deltablue",
@@ -48,7 +35,7 @@ def workload(program: str) -> str:
 
 
 def rows(options: Options) -> list[Row]:
-    variants = options.wanted([BARE, NOTHING, PYTRACE, *PEERS])
+    variants = options.choose([BARE, NOTHING, PYTRACE, *PEERS])
     names = [variant.name for variant in variants]
     rounds = options.rounds or (1 if options.quick else 4)
     results: dict[str, dict[str, Result]] = {}

@@ -26,32 +26,23 @@ def fib(n: int) -> int:
     return n if n < 2 else fib(n - 1) + fib(n - 2)
 
 
-def fib_work(n: int) -> Work:
-    def run(loops: int) -> float:
-        start = perf_counter()
-        for _ in range(loops):
-            fib(n)
-        return perf_counter() - start
-
-    return run
-
-
-def program_work(path: str) -> Work:
-    """A program of pyperformance; one that has several benchmarks runs one after the other."""
-    sys.path.insert(1, os.path.dirname(path))
-    runpy.run_path(path, run_name="__main__")
-    benches: list[Work] = import_module("pyperf").benches
-    return lambda loops: sum([bench(loops) for bench in benches])
-
-
 def find(workload: str) -> Work:
+    """What does a workload so many times, and returns the seconds that it took.
+
+    A program of pyperformance that has several benchmarks runs one after the other.
+    """
+    pyperf = import_module("pyperf")
     name, _, argument = workload.partition(":")
     if name == "fib":
-        return fib_work(int(argument))
-    if name == "objects":
-        objects: Work = import_module("objects").run
-        return objects
-    return program_work(workload.partition("=")[2])
+        pyperf.Runner().bench_func(name, fib, int(argument))
+    elif name == "objects":
+        pyperf.Runner().bench_func(name, import_module("objects").trade_thousand)
+    else:
+        path = workload.partition("=")[2]
+        sys.path.insert(1, os.path.dirname(path))
+        runpy.run_path(path, run_name="__main__")
+    benches: list[Work] = pyperf.benches
+    return lambda loops: sum([bench(loops) for bench in benches])
 
 
 def calibrate(work: Work, seconds: float) -> int:

@@ -1,0 +1,98 @@
+"""The ways to run a workload that are compared: bare, traced by nothing, by pytrace, by its peers."""
+
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.processes import environment
+from benchmarks.report import say
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to run a workload. `{scratch}` in `command` and `environment` is a fresh folder."""
+
+    name: str
+    tracer: str = ""  # switched on inside the process: see inside/peers.py
+    module: str = ""  # what must be importable for it
+    command: tuple[str, ...] = (sys.executable,)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    fewer: int = 1  # of a slow tracer: so many times fewer loops
+    limit: int = 0  # seconds that a measurement may take; 0: no limit
+
+
+def _pytrace() -> tuple[str, ...]:
+    """The `pytrace` installed for the running Python, else the module."""
+    script = Path(sys.executable).with_name("pytrace")
+    start = (str(script),) if script.exists() else (sys.executable, "-m", "pytracer")
+    return (*start, "-q", "-o", "{scratch}/traces.sqlite")
+
+
+BARE = Variant("bare")
+PYTRACE = Variant("pytrace", module="pytracer._hook", command=_pytrace())
+OUT_OF_SCOPE = Variant(
+    "pytrace, out of scope",
+    module="pytracer._hook",
+    command=_pytrace(),
+    environment={"TRACE_MODULES": "{scratch}"},
+)
+if sys.version_info >= (3, 12):
+    NOTHING = Variant("do-nothing", "noop:vectorcall")
+    NOTHINGS = (
+        NOTHING,
+        Variant("do-nothing, all events", "noop:all"),
+        Variant("do-nothing, METH_FASTCALL", "noop:fastcall"),
+    )
+else:
+    NOTHING = Variant("do-nothing", "noop:profile")
+    NOTHINGS = (NOTHING,)
+TRACE0 = Variant("trace0", "trace0", "trace0")
+VIZTRACER = Variant("VizTracer", "viztracer", "viztracer", fewer=2)
+VIZTRACER_VALUES = Variant("VizTracer, values", "viztracer:values", "viztracer", fewer=20, limit=30)
+CPROFILE = Variant("cProfile", "cProfile", "cProfile", fewer=2)
+PEERS = (TRACE0, VIZTRACER, VIZTRACER_VALUES, CPROFILE)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asks for."""
+
+    quick: bool = False
+    rounds: int = 0  # processes a variant; 0: the row's own number
+    only: Sequence[str] = ()  # names of variants; none: all
+    also: Sequence[Variant] = ()
+    programs: Sequence[str] = ()  # of the ten; none: all
+
+    def choose(self, variants: Iterable[Variant]) -> list[Variant]:
+        """Those of `variants` that were asked for and can run here."""
+        chosen = [v for v in variants if not self.only or v.name in self.only]
+        return [v for v in chosen if not v.module or available(v.module)] + list(self.also)
+
+
+def from_text(text: str) -> Variant:
+    """A variant from the command line: NAME=COMMAND, to be run as COMMAND SCRIPT SPEC."""
+    name, _, command = text.partition("=")
+    return Variant(name, command=tuple(shlex.split(command)))
+
+
+_available: dict[str, bool] = {}
+
+
+def available(module: str) -> bool:
+    """Whether a measured process can import `module`."""
+    if module not in _available:
+        with tempfile.TemporaryDirectory() as folder:
+            status = subprocess.run(
+                [sys.executable, "-c", f"import {module}"],
+                cwd=folder,
+                env=environment(),
+                stderr=subprocess.DEVNULL,
+            ).returncode
+        _available[module] = not status
+        if status:
+            say(f"not installed, left out: {module.split('.')[0]}")
+    return _available[module]
