@@ -48,13 +48,13 @@ def main(path: str) -> int:
         store = open_store()
     except Refused as refusal:
         if ring.said() == abi.STATE_STARTING:
-            ring.say(abi.STATE_REFUSED, str(refusal))
+            ring.say(abi.STATE_REFUSED, f"pytrace: {refusal}")
             return 1
         # the program is on its way: its chunks stay in the ring until the database can be opened
     ring.say(abi.STATE_READY, "")
     _set_title(settings["command"])
 
-    pump = Pump(ring, store, open_store, step)
+    pump = Pump(ring, store, open_store, int(settings["pid"]), step)
     pump.run()
     message = _finish(pump, settings)
     # A program that sees itself saved takes this message for the last one. Whoever finds the

@@ -36,6 +36,11 @@ def read_stat(pid: int) -> Stat | None:
     return Stat(fields[0] == b"Z", int(fields[19]), int(fields[49]))
 
 
+def process_exists(pid: int) -> bool:
+    """Whether there is one with this pid, maybe a zombie."""
+    return os.path.exists(f"/proc/{pid}")
+
+
 def reaped_status(pidfd: int) -> int | None:
     """The wait status of a process that has been reaped, from Linux 6.15 on; else None."""
     info = bytearray(PIDFD_INFO_SIZE)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from . import ring as abi
-from .processes import Process, Processes
+from .processes import Process, Processes, process_exists
 from .ring import Chunk, Ring
 from .store import Refused, Segment, Step, Store, no_step
 
@@ -55,15 +55,22 @@ class Pump:
     """Moves events and definitions from one ring into one database, until all processes have ended."""
 
     def __init__(
-        self, ring: Ring, store: Store | None, open_store: Callable[[], Store], step: Step = no_step
+        self,
+        ring: Ring,
+        store: Store | None,
+        open_store: Callable[[], Store],
+        program: int,
+        step: Step = no_step,
     ) -> None:
         """store: None where it could not be opened yet; open_store, which may raise Refused, is
-        tried then, and where the file has been taken away."""
+        tried then, and where the file has been taken away. program: pid of the process that the
+        recording is made for."""
         self.ring = ring
         self.store = store
         self.processes = Processes(ring)
         self.notes: list[str] = []  # what went wrong, for the summary
         self._open_store = open_store
+        self._program = program
         self._step = step
         self._batch_size = max(1, ring.chunk_count // BATCHES)
         self._compressors = {level: ZstdCompressor(level) for _, level in LEVELS}
@@ -88,6 +95,8 @@ class Pump:
         while True:
             now = time.monotonic()
             busy = False
+            # asked before the pass, in which the program might register and end
+            stillborn = now - started > START_SECONDS or not self._program_lives()
             if now >= retry_at:
                 try:
                     busy = self._pass(now)
@@ -110,7 +119,7 @@ class Pump:
                 if failing_since and now - failing_since > GIVE_UP_SECONDS and self.processes.all_ended():
                     self._note("what was left could not be saved")
                     return
-                if not self.processes.count and now - started > START_SECONDS:
+                if not self.processes.count and stillborn:
                     return
             wait = WAIT_BUSY if busy else min(wait * 2, WAIT_IDLE)
             self.processes.wait(wait)
@@ -120,6 +129,10 @@ class Pump:
         for process in self._unsaid:
             self.ring.process_saved(process.number)
         self._unsaid.clear()
+
+    def _program_lives(self) -> bool:
+        """False: the program that was to be recorded has ended, and will not register any more."""
+        return self.processes.count > 0 or process_exists(self._program)
 
     def _note(self, text: str) -> None:
         if text not in self.notes:

@@ -108,6 +108,7 @@ ORDER BY 4 LIMIT 1
 EVICTED = """
 UPDATE run SET evicted = evicted + ?2, evicted_until = max(coalesce(evicted_until, ?3), ?3) WHERE id = ?1
 """
+CHECK = "SELECT * FROM run, process, thread, code, type, segment LIMIT 0"
 FORGOTTEN = """
 SELECT finished IS NOT NULL AND NOT EXISTS (SELECT 1 FROM segment WHERE segment.run = run.id)
 FROM run WHERE id = ?
@@ -303,8 +304,8 @@ class Store:
 def _identity(path: str) -> tuple[int, int] | None:
     try:
         status = os.lstat(path)
-    except FileNotFoundError:
-        return None
+    except OSError:
+        return None  # it, or its folder, is gone
     return status.st_dev, status.st_ino
 
 
@@ -329,6 +330,7 @@ def _open(path: str) -> apsw.Connection:
         db.set_busy_timeout(int(BUSY_SECONDS * 1000))
         if _header_version(db) == 0:
             _create(db)
+        db.execute(CHECK)  # a damaged file is noticed before anything is written to it
         _use_wal(db, path)
         return db
     except apsw.Error as error:
@@ -391,12 +393,12 @@ def _header_version(db: apsw.Connection) -> int:
 
 def _create(db: apsw.Connection) -> None:
     db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
-    db.execute("PRAGMA auto_vacuum = INCREMENTAL")
     db.execute("PRAGMA synchronous = OFF")  # there is nothing to lose yet
     with open(os.path.join(os.path.dirname(__file__), "schema.sql"), encoding="utf-8") as file:
         schema = file.read()
-    db.execute("BEGIN IMMEDIATE")
+    db.execute("BEGIN")
     try:
+        db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # writes, unlike page_size
         if _header_version(db) == 0:  # else another dumper was faster
             db.execute(schema)
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")

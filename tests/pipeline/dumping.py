@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ int ring_process_state(const struct ring *ring, uint32_t process);
 void ring_clock_calibrate(struct ring *ring);
 void stream_open(struct stream *stream, struct ring *ring, uint32_t process, uint64_t tid, int kind);
 void stream_close(struct stream *stream);
+uint64_t ring_epoch_units(const struct ring *ring);
 uint32_t write_calls(struct stream *stream, uint32_t first, uint32_t count, uint32_t code, uint64_t every);
 bool write_record(struct stream *stream, const char *data, size_t size);
 void scribble(struct ring *ring, uint32_t chunk);
@@ -53,7 +55,8 @@ static bool write_lost(struct stream *stream)
 }
 
 /* Calls with one argument each: first, first + 1, ...; `every` units apart. How many were stored. */
-static uint32_t write_calls(struct stream *stream, uint32_t first, uint32_t count, uint32_t code,
+static uint64_t ring_epoch_units(const struct ring *ring);
+uint32_t write_calls(struct stream *stream, uint32_t first, uint32_t count, uint32_t code,
                             uint64_t every)
 {
     uint32_t stored = 0;
@@ -163,7 +166,19 @@ class Producer:
         from pytracer.trace_pb2 import Definitions
 
         for definition in definitions:
-            assert self._do("define", stream, Definitions(definition=[definition]).SerializeToString().hex())
+            self.define_bytes(Definitions(definition=[definition]).SerializeToString(), stream)
+
+    def define_bytes(self, data: bytes, stream: str = "definitions") -> None:
+        """Writes whatever it is as a record of definitions."""
+        assert self._do("record", stream, 1, data.hex())
+
+    def noise(self, size: int, stream: str = "main") -> bool:
+        """Writes one call whose argument is random bytes, which do not get smaller when compressed.
+        Returns whether there was room."""
+        from pytracer.trace_pb2 import Event, Events, Value
+
+        event = Event(call=1, time=10, value=[Value(data=os.urandom(size // 2))])
+        return bool(self._do("record", stream, 0, Events(event=[event]).SerializeToString().hex()))
 
     def seal(self, stream: str = "main") -> None:
         self._do("seal", stream)
@@ -199,10 +214,12 @@ class Producer:
         self._child.wait(PATIENCE)
 
     def end_with(self, status: int) -> None:
-        """Ends it with os._exit."""
+        """Ends it with os._exit. It stays a zombie."""
         assert self._child.stdin
         self._child.stdin.write(json.dumps(["end with", status]) + "\n")
         self._child.stdin.flush()
+
+    def reap(self) -> None:
         self._child.wait(PATIENCE)
 
 
@@ -216,9 +233,9 @@ class TestRing:
 
         self.folder = folder
         self.database = folder / "traces.sqlite"
-        self.path = folder / f"ring-{len(list(folder.glob('ring-*')))}"
+        self.path = folder / f"ring-{uuid.uuid4()}"
         values: dict[str, object] = {
-            "recording": str(self.path),
+            "recording": self.path.name,
             "output": self.database,
             "max_size": 1 << 30,
             "max_traces": 0,
@@ -226,6 +243,7 @@ class TestRing:
             "directory": folder,
             "python": "3.13.0",
             "quiet": 0,
+            "pid": os.getpid(),
         }
         text = b"".join(f"{name}={value}\0".encode() for name, value in (values | settings).items())
         error = lib.ring_create(os.fsencode(self.path), size, text, len(text))
@@ -277,6 +295,18 @@ class Dumper:
         _, errors = self.process.communicate(timeout=PATIENCE)
         assert not errors, errors.decode()
         return self.process.returncode
+
+    def wait_free(self, left: int = 0) -> None:
+        """Waits until no more than so many chunks are in use."""
+        wait_for(lambda: self.ring.chunks_in_use() <= left, "the dumper")
+
+    def wait_stalled(self, seconds: float) -> None:
+        """Waits until the dumper has been at work for so long without an end of a pass."""
+        passes, since = self.ring.passes(), time.monotonic()
+        while time.monotonic() - since < seconds:
+            if self.ring.passes() != passes:
+                passes, since = self.ring.passes(), time.monotonic()
+            time.sleep(0.01)
 
     def kill(self) -> None:
         self.process.kill()
@@ -330,7 +360,7 @@ def produce(path: str, parent: int) -> None:
         if name not in streams:
             streams[name] = ffi.new("struct stream *")
             lib.stream_open(streams[name], ring, process, os.getpid(), kind)
-            streams[name].time = 1000
+            streams[name].time = lib.ring_epoch_units(ring)
         return streams[name]
 
     def do(command: str, *arguments: Any) -> Any:
@@ -339,9 +369,10 @@ def produce(path: str, parent: int) -> None:
                 first = written.get(name, 0)
                 written[name] = first + count
                 return lib.write_calls(stream_named(name, 0), first, count, code, every)
-            case "define", name, record:
+            case "record", name, kind, record:
                 data = bytes.fromhex(record)
-                return lib.write_record(stream_named(name, 1), data, len(data))
+                stream_named(name, kind).time += 10
+                return lib.write_record(streams[name], data, len(data))
             case "seal", name:
                 lib.stream_close(streams[name])
             case "lost", name:

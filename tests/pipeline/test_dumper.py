@@ -1,8 +1,32 @@
 """The dumper as a process: from a real ring that real processes write to, into a real database."""
 
+import os
+import resource
+import signal
+import sqlite3
 from pathlib import Path
 
-from dumping import FINISHED, READY, Dumper, Producer, TestRing, rows, stored_calls
+import pytest
+from pytracer.trace_pb2 import Code, Definition, Process, Thread, Type
+
+from dumping import FINISHED, READY, SAVED, Dumper, Producer, TestRing, rows, stored_calls, wait_for
+
+EVENTS = "SELECT coalesce(sum(count), 0) FROM segment"
+
+
+def stored(ring: TestRing, query: str = EVENTS) -> int:
+    return int(rows(ring.database, query)[0][0])
+
+
+def finish(dumper: Dumper, producer: Producer) -> str:
+    """The summary, when all is over."""
+    producer.exit()
+    assert dumper.wait() == 0
+    assert dumper.ring.said() == FINISHED
+    return dumper.ring.message()
+
+
+# ---- what is stored -------------------------------------------------------------------------------
 
 
 def test_everything_written_is_in_the_database(tmp_path: Path) -> None:
@@ -23,3 +47,401 @@ def test_everything_written_is_in_the_database(tmp_path: Path) -> None:
     assert ring.said() == FINISHED
     assert "100,010 events of 1 process in traces.sqlite" in ring.message()
     assert ring.message().endswith("none lost. Open it with: pytrace")
+
+
+def test_an_unfinished_chunk_is_in_the_database_and_grows_in_its_row(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    row = "SELECT id, count, complete FROM segment"
+    producer.calls(3)
+    wait_for(lambda: stored(ring) == 3, "the first calls")
+    ((first, _, complete),) = rows(ring.database, row)
+    assert not complete
+    producer.calls(2)
+    wait_for(lambda: stored(ring) == 5, "more calls")
+    assert rows(ring.database, row) == [(first, 5, 0)]
+    finish(dumper, producer)
+    assert rows(ring.database, row) == [(first, 5, 1)]
+    assert list(stored_calls(ring.database).values()) == [[0, 1, 2, 3, 4]]
+
+
+def test_definitions_become_rows(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    code = Code(
+        number=1,
+        module=b"app",
+        func=b"Order.pay",
+        file=b"app.py",
+        line=7,
+        argument=[b"self", b"\xc3\xa4"],
+        flags=3,
+    )
+    producer.define(Definition(code=code), Definition(type=Type(number=2, name=b"app.Order")))
+    producer.define(Definition(thread=Thread(stream=1, process=0, tid=77)))
+    producer.calls(1)
+    wait_for(lambda: stored(ring, "SELECT count(*) FROM thread"), "the definitions")
+    producer.define(Definition(thread=Thread(stream=1, process=0, tid=77, name=b"worker")))
+    command = b"python\0my script.py"
+    producer.define(Definition(process=Process(number=0, pid=producer.pid, command=command)))
+    finish(dumper, producer)
+    assert rows(ring.database, "SELECT * FROM code") == [
+        (1, 1, "app", "Order.pay", "app.py", 7, '["self", "ä"]', 3)
+    ]
+    assert rows(ring.database, "SELECT * FROM type") == [(1, 2, "app.Order")]
+    assert rows(ring.database, "SELECT * FROM thread") == [(1, 1, 0, 77, "worker")]
+    process = "SELECT number, pid, parent, command FROM process"
+    assert rows(ring.database, process) == [(0, producer.pid, None, "python 'my script.py'")]
+
+
+def test_what_a_stored_event_refers_to_is_defined(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    for number in range(1, 300):
+        producer.define(Definition(code=Code(number=number, func=b"f%d" % number)))
+        producer.calls(1, code=number)
+        codes, events = rows(ring.database, f"SELECT (SELECT count(*) FROM code), ({EVENTS})")[0]
+        assert codes >= events
+    finish(dumper, producer)
+
+
+def test_the_clock_is_stored(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    finish(dumper, producer)
+    ((scale, units, ns),) = rows(
+        ring.database, "SELECT clock_scale, clock_epoch_units, clock_epoch_ns - started FROM run"
+    )
+    assert scale > 0
+    assert units > 0
+    assert ns == 0
+
+
+def test_lost_records_are_counted(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path, size=256 << 10)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    producer.calls(1)
+    wait_for(lambda: stored(ring) == 1, "the first call")
+    dumper.process.send_signal(signal.SIGSTOP)
+    kept = 1 + producer.calls(100_000)
+    dumper.process.send_signal(signal.SIGCONT)
+    lost = 100_001 - kept
+    assert lost > 0
+    message = finish(dumper, producer)
+    assert f"{lost:,} events lost (buffer full; --buffer-size helps)" in message
+    assert rows(ring.database, "SELECT lost FROM run UNION ALL SELECT lost FROM process") == [
+        (lost,),
+        (lost,),
+    ]
+    assert [len(calls) for calls in stored_calls(ring.database).values()] == [kept]
+
+
+def test_chunks_that_make_no_sense_are_counted(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    producer.calls(10)
+    wait_for(lambda: stored(ring) == 10, "the first calls")
+    producer.scribble(20)
+    producer.scribble(21)
+    producer.calls(10)
+    producer.define_bytes(b"\xff\xff\xff")
+    message = finish(dumper, producer)
+    assert "3 chunks unreadable" in message
+    assert rows(ring.database, "SELECT refused FROM run") == [(3,)]
+    assert list(stored_calls(ring.database).values()) == [list(range(20))]
+
+
+# ---- processes ------------------------------------------------------------------------------------
+
+
+def test_a_killed_process_has_everything_saved(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    wait_for(lambda: stored(ring, "SELECT count(*) FROM process"), "the process")
+    producer.calls(20_000)
+    producer.kill()
+    assert dumper.wait() == 0
+    assert list(stored_calls(ring.database).values()) == [list(range(20_000))]
+    assert rows(ring.database, "SELECT complete, count(*) FROM segment GROUP BY complete")[0][0] == 1
+    assert rows(ring.database, "SELECT exit_status FROM process UNION ALL SELECT exit_status FROM run") == [
+        (-signal.SIGKILL,),
+        (-signal.SIGKILL,),
+    ]
+
+
+@pytest.mark.parametrize("reaped", [True, False])
+def test_the_kernel_tells_the_exit_status(tmp_path: Path, reaped: bool) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    producer.calls(1)
+    wait_for(lambda: stored(ring, "SELECT count(*) FROM process"), "the process")
+    if reaped:
+        dumper.process.send_signal(signal.SIGSTOP)
+        producer.end_with(7)
+        producer.reap()
+        dumper.process.send_signal(signal.SIGCONT)
+    else:
+        producer.end_with(7)
+    assert dumper.wait() == 0
+    assert rows(ring.database, "SELECT exit_status FROM process") == [(7,)]
+    producer.reap()
+
+
+def test_processes_end_one_by_one(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    first = Producer(ring)
+    second = Producer(ring, parent=first.number + 1)
+    first.calls(100)
+    second.calls(200)
+    first.exit(4)
+    assert ring.process_state(first.number) == SAVED
+    assert dumper.process.poll() is None
+    assert ring.said() == READY
+    second.calls(1)
+    assert "301 events of 2 processes" in finish(dumper, second)
+    assert rows(ring.database, "SELECT number, parent, exit_status FROM process") == [(0, None, 4), (1, 0, 0)]
+    assert rows(ring.database, "SELECT exit_status FROM run") == [(4,)]
+
+
+def test_a_dumper_does_not_wait_for_a_program_that_never_came(tmp_path: Path) -> None:
+    ended = os.fork()
+    if not ended:
+        os._exit(0)
+    os.waitpid(ended, 0)
+    ring = TestRing(tmp_path, pid=ended)
+    assert Dumper(ring).wait() == 0
+    assert not ring.path.exists()
+
+
+# ---- the dumper itself ----------------------------------------------------------------------------
+
+
+def test_a_ring_has_one_dumper(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    assert Dumper(ring).wait() == 0
+    assert ring.has_dumper()
+    producer = Producer(ring)
+    finish(dumper, producer)
+
+
+def test_title_and_signals(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    command = Path(f"/proc/{dumper.process.pid}/cmdline")
+    title = b"pytrace: dumper for pytrace 'a script.py'"
+    wait_for(lambda: command.read_bytes().rstrip(b"\0") == title, "the title")
+    dumper.process.send_signal(signal.SIGINT)
+    finish(dumper, producer)
+
+
+def test_two_recordings_at_once_into_one_database(tmp_path: Path) -> None:
+    rings = [TestRing(tmp_path), TestRing(tmp_path)]
+    dumpers = [Dumper(ring, wait=False) for ring in rings]
+    producers = [Producer(ring) for ring in rings]
+    for _ in range(20):
+        for producer in producers:
+            assert producer.calls(2000) == 2000
+            producer.seal()
+    for producer in producers:
+        producer.exit()
+    assert [dumper.wait() for dumper in dumpers] == [0, 0]
+    assert rows(rings[0].database, "SELECT count(*) FROM run WHERE finished") == [(2,)]
+    for run in (1, 2):
+        assert list(stored_calls(rings[0].database, run).values()) == [list(range(40_000))]
+
+
+STEPS = ("before commit", "after commit", "after release")
+
+
+@pytest.mark.parametrize(
+    "die_at", [f"{step}:{n}" for step in STEPS for n in (1, 2, 3, 5)] + ["after finished", "after saved"]
+)
+def test_a_dumper_that_dies_is_followed_by_one_that_stores_each_event_once(
+    tmp_path: Path, die_at: str
+) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring, die_at=die_at, wait=False)
+    producer = Producer(ring)
+    producer.define(Definition(code=Code(number=1, func=b"f")))
+    for _ in range(5):
+        producer.calls(5000)  # more than a chunk
+        producer.calls(10, "other")
+        wait_for(lambda: dumper.process.poll() is not None or ring.chunks_in_use() <= 3, "the dumper")
+    producer.say_exit(5)
+    dumper.process.wait(30)
+    assert dumper.process.returncode == -signal.SIGKILL
+    if ring.process_state(0) != SAVED:
+        assert ring.path.exists()
+    assert Dumper(ring).wait() == 0
+    producer.close()
+    assert not ring.path.exists()
+
+    assert sorted(map(len, stored_calls(ring.database).values())) == [50, 25_000]
+    for calls in stored_calls(ring.database).values():
+        assert calls == list(range(len(calls)))
+    assert rows(ring.database, "SELECT exit_status, finished IS NULL FROM run") == [(5, 0)]
+    assert rows(ring.database, "SELECT func FROM code") == [("f",)]
+    assert rows(ring.database, "PRAGMA integrity_check") == [("ok",)]
+    assert "25,050 events of 1 process" in ring.message()
+
+
+# ---- the size -------------------------------------------------------------------------------------
+
+
+def test_the_oldest_go_first(tmp_path: Path) -> None:
+    limit = 1 << 20
+    ring = TestRing(tmp_path, max_size=limit)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    producer.calls(1, "idle")
+    files = [ring.database, Path(f"{ring.database}-wal")]
+    largest = 0
+    for _ in range(150):
+        assert producer.noise(60_000) > 0
+        producer.seal()
+        dumper.wait_free(1)
+        largest = max(largest, sum(file.stat().st_size for file in files))
+    message = finish(dumper, producer)
+    a_pass = 2 * 64 * 1024
+    assert largest <= limit + a_pass
+    ((evicted, until, started),) = rows(ring.database, "SELECT evicted, evicted_until, started FROM run")
+    assert until > started
+    sequences = [
+        sequence for (sequence,) in rows(ring.database, "SELECT sequence FROM segment WHERE stream <> 1")
+    ]
+    assert sequences == list(range(sequences[0], 150))
+    assert sequences[0] > 50
+    assert stored(ring) + evicted == 151
+    assert rows(ring.database, "SELECT count(*) FROM segment WHERE stream = 1") == [(1,)]
+    assert "151 events of 1 process in traces.sqlite" in message
+    assert f"the oldest {evicted} events removed to keep the size" in message
+
+
+def test_no_more_events_than_asked_for(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path, max_traces=25_000)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    for _ in range(10):
+        producer.calls(10_000)
+        producer.seal()
+        dumper.wait_free()
+    finish(dumper, producer)
+    assert 0 < stored(ring) <= 25_000
+    (calls,) = stored_calls(ring.database).values()
+    assert calls == list(range(calls[0], 100_000))
+    assert rows(ring.database, "SELECT evicted FROM run") == [(calls[0],)]
+
+
+def test_older_runs_go_first_and_their_definitions_with_them(tmp_path: Path) -> None:
+    for _ in range(2):
+        ring = TestRing(tmp_path, max_traces=1000)
+        dumper = Dumper(ring)
+        producer = Producer(ring)
+        producer.define(Definition(code=Code(number=1, func=b"f")))
+        producer.calls(900)
+        finish(dumper, producer)
+    assert rows(ring.database, "SELECT id, evicted FROM run") == [(1, 900), (2, 0)]
+    assert rows(ring.database, "SELECT DISTINCT run FROM segment") == [(2,)]
+    assert rows(ring.database, "SELECT run FROM code") == [(2,)]
+
+
+def test_a_smaller_size_makes_the_file_shorter(tmp_path: Path) -> None:
+    for size in (1 << 30, 1 << 20):
+        ring = TestRing(tmp_path, max_size=size)
+        dumper = Dumper(ring)
+        producer = Producer(ring)
+        for _ in range(60):
+            producer.noise(60_000)
+            producer.seal()
+            dumper.wait_free()
+        finish(dumper, producer)
+    assert ring.database.stat().st_size <= 1 << 20
+    assert rows(ring.database, "PRAGMA integrity_check") == [("ok",)]
+
+
+# ---- trouble with the file ------------------------------------------------------------------------
+
+
+def test_a_locked_database_is_waited_for(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    other = sqlite3.connect(ring.database, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    producer.calls(10_000)
+    passes = ring.passes()
+    producer.say_exit()
+    dumper.wait_stalled(2.5)
+    assert ring.passes() <= passes + 3
+    other.execute("ROLLBACK")
+    other.close()
+    assert dumper.wait() == 0
+    producer.close()
+    assert list(stored_calls(ring.database).values()) == [list(range(10_000))]
+    assert "could not be written to for a while" in ring.message()
+
+
+def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    limit = 400_000
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    no_limit = resource.prlimit(dumper.process.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    written = 0
+    while ring.chunks_in_use() < 20:
+        written += producer.noise(60_000)
+        producer.seal()
+    resource.prlimit(dumper.process.pid, resource.RLIMIT_FSIZE, no_limit)
+    assert "could not be written to for a while" in finish(dumper, producer)
+    assert stored(ring) == written
+    assert rows(ring.database, "SELECT lost FROM run") == [(0,)]
+    assert rows(ring.database, "PRAGMA integrity_check") == [("ok",)]
+
+
+def test_a_file_that_is_taken_away_is_begun_anew(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    producer.define(Definition(code=Code(number=1, func=b"f")))
+    producer.calls(10)
+    wait_for(lambda: stored(ring) == 10, "the first calls")
+    producer.seal()
+    dumper.wait_free(1)
+    for path in tmp_path.glob("traces.sqlite*"):
+        path.unlink()
+    producer.calls(10)
+    wait_for(ring.database.exists, "a new file")
+    assert "a new one begun" in finish(dumper, producer)
+    assert list(stored_calls(ring.database).values()) == [list(range(10, 20))]
+    assert rows(ring.database, "SELECT func FROM code") == [("f",)]
+    assert rows(ring.database, "SELECT exit_status, clock_scale > 0 FROM run") == [(0, 1)]
+    assert rows(ring.database, "SELECT pid FROM process") == [(producer.pid,)]
+    assert ring.database.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_reader_in_a_transaction_does_not_hold_the_end_up(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    producer.calls(10)
+    wait_for(lambda: stored(ring) == 10, "the first calls")
+    reader = sqlite3.connect(ring.database, isolation_level=None)
+    reader.execute("BEGIN")
+    assert reader.execute(EVENTS).fetchone() == (10,)
+    producer.calls(10)
+    finish(dumper, producer)
+    assert reader.execute(EVENTS).fetchone() == (10,)
+    reader.execute("ROLLBACK")
+    assert reader.execute(EVENTS).fetchone() == (20,)
+    reader.close()
