@@ -422,6 +422,7 @@ struct code_info *codes_resolve(PyCodeObject *code, PyObject *globals)
         char file[4200];
         file_name(file, sizeof file, code);
         info->scope = info->notrace ? SCOPE_NOTRACE : scope_of(file);
+        info->catches = PyBytes_GET_SIZE(code->co_exceptiontable) > 0;
         info->room = room_for(argument_count(code));
         info->resolved = true;
     }

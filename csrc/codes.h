@@ -28,6 +28,7 @@ struct code_info {
     uint8_t scope;           /* enum scope */
     bool resolved;           /* scope has been decided */
     bool notrace;            /* @notrace: stands above scope */
+    bool catches;            /* has exception handlers */
     bool generator;          /* generator, coroutine or asynchronous generator */
     uint8_t head_size;
     uint8_t head[14];        /* how each record of it begins; byte 2 is the kind's tag */

@@ -190,34 +190,51 @@ uint8_t *hook_room(struct thread *thread, size_t size)
 
 /* ---- events that are out of the ordinary -------------------------------------------------- */
 
-struct open_call *hook_find(struct thread *thread, PyCodeObject *code, bool *depth_changed)
+void hook_leave_other(struct thread *thread, PyCodeObject *code, struct code_info *info, const compat_frame *frame,
+                      enum event_kind kind, PyObject *value, uint64_t now)
 {
     struct open_call *call = thread->top - 1;
+    if (info->generator && kind != EVENT_YIELD)
+        hook_generator_ended(frame ? frame : hook_frame(thread, code));
     while (call > thread->calls && call->code != code)
         call--;
-    if (call == thread->calls)
+    if (call > thread->calls) {
+        thread->stream.depth -= (int32_t)(thread->top - (call + 1));
+        thread->top = call + 1;
+    } else { /* as if its call had been recorded, at a time that nobody knows */
+        if (thread->top == thread->end && !hook_grow(thread))
+            return;
+        call = thread->top++;
+        *call = (struct open_call){code, info, 0, 0};
+        thread->stream.depth++;
+    }
+    hook_leave(thread, call, kind, value, true, now);
+}
+
+struct code_info *hook_prepare(PyCodeObject *code, PyObject *globals, int notrace, struct thread **thread,
+                               bool *out_of_scope)
+{
+    *out_of_scope = false;
+    if (!hook.recording)
         return NULL;
-    *depth_changed = thread->top != call + 1;
-    thread->stream.depth -= (int32_t)(thread->top - (call + 1));
-    thread->top = call + 1;
-    return call;
+    struct code_info *info = codes_resolve(code, globals);
+    if (info != NULL && info->scope == SCOPE_OUT) {
+        *out_of_scope = true;
+        return NULL;
+    }
+    if ((*thread = hook_thread_made()) == NULL)
+        return NULL;
+    if (info == NULL)
+        (*thread)->stream.lost++;
+    else if (info->scope == SCOPE_NOTRACE)
+        hook_suppress(*thread, notrace);
+    else if ((*thread)->ready)
+        return info;
+    return NULL;
 }
 
-void hook_leave_unknown(struct thread *thread, PyCodeObject *code, struct code_info *info, enum event_kind kind,
-                        PyObject *value)
+void hook_raise(struct thread *thread, struct code_info *info, PyObject *exception, int line, uint64_t now)
 {
-    /* As if its call had been recorded, at a time that nobody knows. */
-    if (thread->top == thread->end && !hook_grow(thread))
-        return;
-    struct open_call *call = thread->top++;
-    *call = (struct open_call){code, info, 0, 0};
-    thread->stream.depth++;
-    hook_leave(thread, call, kind, value, true);
-}
-
-void hook_raise(struct thread *thread, struct code_info *info, PyObject *exception, int line)
-{
-    uint64_t now = hook_now(thread);
     uint8_t *record = hook_reserve(thread, HOOK_ROOM_FOR_VALUE);
     if (record == NULL)
         return;
@@ -371,10 +388,10 @@ static void after_fork(void)
     hook_thread->ready = hook.recording && !hook_thread->suppressed;
     hook_thread->next = NULL;
     hook_thread->previous = &threads;
+    struct stream before = hook_thread->stream;
     stream_abandon(&hook_thread->stream);
     if (ring == NULL)
         return;
-    struct stream before = hook_thread->stream;
     stream_open(&hook_thread->stream, ring, session_process(), (uint64_t)syscall(SYS_gettid), CHUNK_EVENTS);
     hook_thread->stream.depth = hook_thread->stream.min_depth = before.depth;
     hook_thread->stream.time = before.time;

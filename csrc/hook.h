@@ -40,7 +40,9 @@ struct thread {
     struct open_call *calls, *end;  /* calls[0] is a sentinel that is no call */
     struct stream stream;
     struct thread *next, **previous; /* all threads of the process */
-    struct pending *pending;        /* 3.11 only, see profile.c */
+#if !HAVE_MONITORING
+    struct profile *profile;        /* see profile.c */
+#endif
 };
 
 /* What the hot path needs to know of the recording; constant while it runs. */
@@ -66,9 +68,6 @@ compat_frame *hook_frame_asked(struct thread *thread);
 uint8_t *hook_room(struct thread *thread, size_t size);
 /* More room for open calls. */
 bool hook_grow(struct thread *thread);
-/* Finds the open call of this code, forgetting calls above it whose end was not seen; NULL: none.
- * *depth_changed: calls were forgotten. */
-struct open_call *hook_find(struct thread *thread, PyCodeObject *code, bool *depth_changed);
 
 /* When a suspended generator was called first, by its frame. 0: not known. */
 uint64_t hook_generator_start(const void *frame);
@@ -171,9 +170,8 @@ HOT void hook_enter(struct thread *thread, PyCodeObject *code, struct code_info 
 /* The innermost call ends (return, exception) or is suspended (yield). `value` may be NULL.
  * `depth_changed`: calls above it were forgotten before. */
 HOT void hook_leave(struct thread *thread, struct open_call *call, enum event_kind kind, PyObject *value,
-                    bool depth_changed)
+                    bool depth_changed, uint64_t now)
 {
-    uint64_t now = hook_now(thread);
     const struct code_info *info = call->info;
     uint64_t from = kind == EVENT_YIELD ? call->since : call->start;
     uint8_t *record = hook_reserve(thread, HOOK_ROOM_FOR_VALUE);
@@ -199,11 +197,37 @@ HOT void hook_leave(struct thread *thread, struct open_call *call, enum event_ki
 
 /* ---- as the front ends call them ---------------------------------------------------------- */
 
+/* An end that is not the innermost recorded call's: calls above it ended unseen, or its own beginning
+ * was not recorded. */
+void hook_leave_other(struct thread *thread, PyCodeObject *code, struct code_info *info, const compat_frame *frame,
+                      enum event_kind kind, PyObject *value, uint64_t now);
+
+/* The call of `code`, which `frame` runs, ends or is suspended at `now`. */
+HOT void hook_leave_code(struct thread *thread, PyCodeObject *code, struct code_info *info,
+                         const compat_frame *frame, enum event_kind kind, PyObject *value, uint64_t now)
+{
+    struct open_call *call = thread->top - 1;
+    if (UNLIKELY(call->code != code)) {
+        hook_leave_other(thread, code, info, frame, kind, value, now);
+        return;
+    }
+    if (UNLIKELY(info->generator)) {
+        if (kind != EVENT_YIELD)
+            hook_generator_ended(frame ? frame : hook_frame(thread, code));
+        else if (call->since == call->start)
+            hook_generator_suspended(frame ? frame : hook_frame(thread, code), call->start);
+    }
+    hook_leave(thread, call, kind, value, false, now);
+}
+
+/* Not everything stands ready: makes the code's info and *thread, and returns the info where the event
+ * is to be recorded, else NULL. An event in a @notrace function counts it in (notrace +1) or out (-1).
+ * *out_of_scope: the code is, and will be. */
+struct code_info *hook_prepare(PyCodeObject *code, PyObject *globals, int notrace, struct thread **thread,
+                               bool *out_of_scope);
+
 /* An exception starts or arrives in a function. */
-void hook_raise(struct thread *thread, struct code_info *info, PyObject *exception, int line);
-/* A function ends whose call was not recorded. */
-void hook_leave_unknown(struct thread *thread, PyCodeObject *code, struct code_info *info, enum event_kind kind,
-                        PyObject *value);
+void hook_raise(struct thread *thread, struct code_info *info, PyObject *exception, int line, uint64_t now);
 /* log(text, **values): values in the order of names (a tuple of str). */
 int hook_log(PyObject *text, PyObject *const *values, PyObject *names);
 

@@ -30,33 +30,18 @@ static int tool = -1;     /* our tool id */
     static PyObject *name(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 #define IGNORED ((void)self, (void)nargsf, (void)kwnames)
 
-/* Not everything stands ready: makes the code's info and *thread, and returns the info where the event
- * is to be recorded; else NULL, and *answer is what to return. An event in a @notrace function counts
- * it in (notrace +1) or out (-1). `local`: an event that DISABLE can switch off. */
 static __attribute__((noinline)) struct code_info *prepare(PyCodeObject *code, int notrace, bool local,
                                                            struct thread **thread, PyObject **answer)
 {
-    *answer = Py_None;
-    if (!hook.recording)
-        return NULL;
-    struct code_info *info = codes_resolve(code, compat_current_frame()->f_globals);
-    if (info != NULL && info->scope == SCOPE_OUT) {
-        if (local)
-            *answer = disable;
-        return NULL;
-    }
-    if ((*thread = hook_thread_made()) == NULL)
-        return NULL;
-    if (info == NULL)
-        (*thread)->stream.lost++;
-    else if (info->scope == SCOPE_NOTRACE)
-        hook_suppress(*thread, notrace);
-    else if ((*thread)->ready)
-        return info;
-    return NULL;
+    bool out_of_scope;
+    struct code_info *info =
+        hook_prepare(code, compat_current_frame()->f_globals, notrace, thread, &out_of_scope);
+    *answer = local && out_of_scope ? disable : Py_None;
+    return info;
 }
 
-/* Declares `code`, `info` and `thread`, ready to record; or returns. */
+/* Declares `code`, `info` and `thread`, ready to record; or returns. `notrace`: see hook_prepare.
+ * `local`: the event is one that DISABLE can switch off. */
 #define READY(notrace, local)                                              \
     IGNORED;                                                               \
     PyCodeObject *code = (PyCodeObject *)args[0];                          \
@@ -90,64 +75,33 @@ CALLBACK(on_throw) /* PY_THROW: code, offset, exception */
     Py_RETURN_NONE;
 }
 
-/* An end that is not the innermost recorded call's: calls above it ended unseen, or its own beginning
- * was not recorded. */
-static __attribute__((noinline)) void leave_other(struct thread *thread, PyCodeObject *code, struct code_info *info,
-                                                  enum event_kind kind, PyObject *value)
-{
-    bool depth_changed = false;
-    struct open_call *call = hook_find(thread, code, &depth_changed);
-    if (info->generator && kind != EVENT_YIELD)
-        hook_generator_ended(hook_frame(thread, code));
-    if (call != NULL)
-        hook_leave(thread, call, kind, value, depth_changed);
-    else
-        hook_leave_unknown(thread, code, info, kind, value);
-}
-
-HOT void leave(struct thread *thread, PyCodeObject *code, struct code_info *info, enum event_kind kind,
-               PyObject *value)
-{
-    struct open_call *call = thread->top - 1;
-    if (UNLIKELY(call->code != code)) {
-        leave_other(thread, code, info, kind, value);
-        return;
-    }
-    if (UNLIKELY(info->generator)) {
-        if (kind != EVENT_YIELD)
-            hook_generator_ended(hook_frame(thread, code));
-        else if (call->since == call->start)
-            hook_generator_suspended(hook_frame(thread, code), call->start);
-    }
-    hook_leave(thread, call, kind, value, false);
-}
-
 CALLBACK(on_return) /* PY_RETURN: code, offset, value */
 {
     READY(-1, true);
-    leave(thread, code, info, EVENT_RETURN, args[2]);
+    hook_leave_code(thread, code, info, NULL, EVENT_RETURN, args[2], hook_now(thread));
     Py_RETURN_NONE;
 }
 
 CALLBACK(on_yield) /* PY_YIELD: code, offset, value */
 {
     READY(-1, true);
-    leave(thread, code, info, EVENT_YIELD, args[2]);
+    hook_leave_code(thread, code, info, NULL, EVENT_YIELD, args[2], hook_now(thread));
     Py_RETURN_NONE;
 }
 
 CALLBACK(on_unwind) /* PY_UNWIND: code, offset, exception */
 {
     READY(-1, false);
-    leave(thread, code, info, EVENT_EXCEPTION, args[2]);
+    hook_leave_code(thread, code, info, NULL, EVENT_EXCEPTION, args[2], hook_now(thread));
     Py_RETURN_NONE;
 }
 
 CALLBACK(on_raise) /* RAISE: code, offset, exception */
 {
     READY(0, false);
-    int offset = (int)PyLong_AsLong(args[1]);
-    hook_raise(thread, info, args[2], PyCode_Addr2Line(code, offset));
+    /* Not args[1]: for an exception out of a callee that is the instruction before the call. */
+    int offset = compat_frame_offset(hook_frame(thread, code), code);
+    hook_raise(thread, info, args[2], PyCode_Addr2Line(code, offset), hook_now(thread));
     Py_RETURN_NONE;
 }
 

@@ -33,6 +33,10 @@
 PyAPI_DATA(int) _Py_UnhandledKeyboardInterrupt;
 #endif
 #undef Py_BUILD_CORE
+/* 3.15: operands of LOAD_COMMON_CONSTANT; event.h has names of the kind too. */
+#undef CONSTANT_NONE
+#undef CONSTANT_FALSE
+#undef CONSTANT_TRUE
 #include <frameobject.h>
 
 #define HAVE_MONITORING (PY_VERSION_HEX >= 0x030C0000)
