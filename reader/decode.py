@@ -51,6 +51,23 @@ def decompress(data: bytes, size: int) -> bytes:
     return body
 
 
+class Body:
+    """A segment's body and how far it was read; `start` in clock units."""
+
+    def __init__(self, data: bytes, start: int, base_depth: int) -> None:
+        self._data = ffi.from_buffer("uint8_t[]", data)  # keeps it alive
+        self.walk: Any = ffi.new("struct segment_walk *")
+        try:
+            lib.segment_open(self.walk, self._data, len(data), start, base_depth)
+        except OverflowError:
+            raise DecodeError("its start makes no sense") from None
+
+    def skip(self, count: int) -> None:
+        """Passes so many events, without looking into them."""
+        while count > 0 and (passed := _batch.next(self, min(count, _EVENTS), with_values=False)):
+            count -= passed
+
+
 class TypeTable(NamedTuple):
     """`struct batch_types`; lives as long as this does."""
 
@@ -86,7 +103,7 @@ class _Batch:
     """Room for the rows of some events. One serves all segments: its rows are taken at once."""
 
     def __init__(self) -> None:
-        self.batch: Any = ffi.new("struct batch *", {"with_values": True, "event_capacity": _EVENTS})
+        self.batch: Any = ffi.new("struct batch *")
         self._events = ffi.new("struct batch_event[]", _EVENTS)
         self.batch.events = self._events
         self._room(values=1024, text=64 << 10)
@@ -97,15 +114,16 @@ class _Batch:
         self.batch.values, self.batch.value_capacity = self._values, values
         self.batch.text, self.batch.text_capacity = self._text, text
 
-    def next(self, walk: Any) -> int:
-        """Fills the batch; 0: there are no more events."""
+    def next(self, body: Body, limit: int = _EVENTS, with_values: bool = True) -> int:
+        """Fills the batch with at most `limit` events; 0: there are no more."""
+        self.batch.event_capacity, self.batch.with_values = limit, with_values
         while True:
-            answer: int = lib.batch_next(walk, self.batch)
+            answer: int = lib.batch_next(body.walk, self.batch)
             if answer >= 0:
                 return answer
             if answer != lib.BATCH_TOO_SMALL:
                 what = "ends within an event" if answer == lib.DECODE_TRUNCATED else "makes no sense"
-                raise DecodeError(f"its content {what} (after event {walk.index})")
+                raise DecodeError(f"its content {what} (after event {body.walk.index})")
             if self.batch.text_capacity >= _TEXT_MAX:
                 raise DecodeError("an event in it is longer than any can be")
             self._room(self.batch.value_capacity * 4, self.batch.text_capacity * 4)
@@ -138,26 +156,19 @@ _batch = _Batch()
 
 
 def events(
-    body: bytes,
-    run: Run,
-    first_id: int,
-    start: int,
-    base_depth: int,
-    source: Source,
-    codes: Codes,
-    types: Types,
+    body: Body, run: Run, first_id: int, source: Source, codes: Codes, types: Types
 ) -> Iterator[Event]:
-    """The events of a segment's body; `start` in clock units. Raises DecodeError where it breaks."""
-    walk = ffi.new("struct segment_walk *")
-    bytes_ = ffi.from_buffer("uint8_t[]", body)
-    lib.segment_open(walk, bytes_, len(body), start, base_depth)
+    """The remaining events of a segment's body. Raises DecodeError where it breaks."""
     table = types.table()
+    try:
+        clock = ffi.new("struct segment_clock *", (run.epoch_ns, run.epoch_units, run.scale))
+    except OverflowError:
+        raise DecodeError("its run's clock makes no sense") from None
     batch = _batch.batch
     while True:
-        batch.clock.epoch_ns, batch.clock.epoch_units = run.epoch_ns, run.epoch_units
-        batch.clock.scale = run.scale
+        batch.clock = clock[0]
         batch.types.count, batch.types.numbers, batch.types.names = table[:3]
-        if not _batch.next(walk):
+        if not _batch.next(body):
             return
         values = _batch.values()
         made = []

@@ -109,16 +109,15 @@ class Recording:
             return  # evicted meanwhile, and counted by the dumper
         process, start, base_depth, count, size, data = rows[0]
         source = self.database.source(self.run.id, segment.stream, process)
-        first = self.shown.get(segment.id, 0)
-        read = 0
+        read = self.shown.get(segment.id, 0)
         try:
-            body = decode.decompress(data, size)
+            body = decode.Body(decode.decompress(data, size), start, base_depth)
+            body.skip(read)
             for event in decode.events(
-                body, self.run, segment.id << INDEX_BITS, start, base_depth, source, self._codes, self._types
+                body, self.run, segment.id << INDEX_BITS, source, self._codes, self._types
             ):
-                if read >= first:
-                    yield event
                 read += 1
+                yield event
         except decode.DecodeError as error:
             self.damages[segment.id] = Damage(segment.id, self.run.id, count, read, str(error))
 

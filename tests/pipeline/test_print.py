@@ -307,6 +307,8 @@ def damage_one(path: Path, sql: str) -> tuple[int, subprocess.CompletedProcess[s
         "UPDATE segment SET size = size - 1",
         "UPDATE segment SET size = 1 << 40",
         "UPDATE segment SET size = -1",
+        "UPDATE segment SET start = -5",
+        "UPDATE segment SET base_depth = 1 << 40",
     ],
 )
 def test_a_damaged_segment_is_named_and_the_others_shown(path: Path, sql: str) -> None:
@@ -317,6 +319,14 @@ def test_a_damaged_segment_is_named_and_the_others_shown(path: Path, sql: str) -
     assert f"segment {damaged} of run 1 is damaged" in done.stderr
     assert "1 segment is damaged: 5 events could not be read" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_clock_that_makes_no_sense(path: Path) -> None:
+    with Handmade(path) as made:
+        record_one(made, clock_scale=-1)
+    done = printed(path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "its run's clock makes no sense" in done.stderr
 
 
 def test_what_comes_before_the_damage_is_shown(path: Path) -> None:
