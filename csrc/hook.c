@@ -24,6 +24,7 @@ static pthread_key_t thread_key; /* only for its destructor */
 
 static void free_thread(struct thread *thread)
 {
+    hook_forget_thread(thread);
     PyMem_RawFree(thread->calls);
     PyMem_RawFree(thread);
 }
@@ -191,7 +192,7 @@ uint8_t *hook_room(struct thread *thread, size_t size)
 /* ---- events that are out of the ordinary -------------------------------------------------- */
 
 void hook_leave_other(struct thread *thread, PyCodeObject *code, struct code_info *info, const compat_frame *frame,
-                      enum event_kind kind, PyObject *value, uint64_t now)
+                      enum event_kind kind, PyObject *value, const struct encoded *encoded, uint64_t now)
 {
     struct open_call *call = thread->top - 1;
     if (info->generator && kind != EVENT_YIELD)
@@ -208,7 +209,7 @@ void hook_leave_other(struct thread *thread, PyCodeObject *code, struct code_inf
         *call = (struct open_call){code, info, 0, 0};
         thread->stream.depth++;
     }
-    hook_leave(thread, call, kind, value, true, now);
+    hook_leave(thread, call, kind, value, encoded, true, now);
 }
 
 struct code_info *hook_prepare(PyCodeObject *code, PyObject *globals, int notrace, struct thread **thread,
@@ -233,16 +234,23 @@ struct code_info *hook_prepare(PyCodeObject *code, PyObject *globals, int notrac
     return NULL;
 }
 
-void hook_raise(struct thread *thread, struct code_info *info, PyObject *exception, int line, uint64_t now)
+void hook_raise(struct thread *thread, struct code_info *info, PyObject *exception, int line, uint64_t now,
+                struct encoded *keep)
 {
     uint8_t *record = hook_reserve(thread, HOOK_ROOM_FOR_VALUE);
+    if (keep != NULL)
+        keep->size = 0;
     if (record == NULL)
         return;
     uint8_t *p = hook_head(record, info, EVENT_RAISE, now - thread->stream.time);
     if (line > 0)
         p = event_put(p, EVENT_LINE, (uint64_t)line);
-    if (exception != NULL)
+    if (exception != NULL) {
+        uint8_t *value = p;
         p = values_put(p, record + HOOK_ROOM_FOR_VALUE - WIRE_CLOSE_MAX, EVENT_VALUE, exception);
+        if (keep != NULL)
+            memcpy(keep->bytes, value, keep->size = (size_t)(p - value));
+    }
     hook_commit(thread, record, p, now);
 }
 

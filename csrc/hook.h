@@ -167,10 +167,16 @@ HOT void hook_enter(struct thread *thread, PyCodeObject *code, struct code_info 
     thread->stream.depth++;
 }
 
-/* The innermost call ends (return, exception) or is suspended (yield). `value` may be NULL.
- * `depth_changed`: calls above it were forgotten before. */
+/* A value that was written down when it was within reach. */
+struct encoded {
+    size_t size;
+    uint8_t bytes[]; /* with tag and length */
+};
+
+/* The innermost call ends (return, exception) or is suspended (yield), at `now`. Its value is `value`, or
+ * else `encoded`; both may be NULL. `depth_changed`: calls above it were forgotten before. */
 HOT void hook_leave(struct thread *thread, struct open_call *call, enum event_kind kind, PyObject *value,
-                    bool depth_changed, uint64_t now)
+                    const struct encoded *encoded, bool depth_changed, uint64_t now)
 {
     const struct code_info *info = call->info;
     uint64_t from = kind == EVENT_YIELD ? call->since : call->start;
@@ -188,6 +194,8 @@ HOT void hook_leave(struct thread *thread, struct open_call *call, enum event_ki
             p = event_put_depth(p, thread->stream.depth);
         if (LIKELY(hook.values || kind == EVENT_EXCEPTION) && value != NULL)
             p = values_put_fast(p, record + HOOK_ROOM_FOR_VALUE - WIRE_CLOSE_MAX, EVENT_VALUE, value);
+        else if (encoded != NULL)
+            p = (uint8_t *)memcpy(p, encoded->bytes, encoded->size) + encoded->size;
         hook_commit(thread, record, p, now);
     }
     thread->top = call;
@@ -200,15 +208,16 @@ HOT void hook_leave(struct thread *thread, struct open_call *call, enum event_ki
 /* An end that is not the innermost recorded call's: calls above it ended unseen, or its own beginning
  * was not recorded. */
 void hook_leave_other(struct thread *thread, PyCodeObject *code, struct code_info *info, const compat_frame *frame,
-                      enum event_kind kind, PyObject *value, uint64_t now);
+                      enum event_kind kind, PyObject *value, const struct encoded *encoded, uint64_t now);
 
 /* The call of `code`, which `frame` runs, ends or is suspended at `now`. */
 HOT void hook_leave_code(struct thread *thread, PyCodeObject *code, struct code_info *info,
-                         const compat_frame *frame, enum event_kind kind, PyObject *value, uint64_t now)
+                         const compat_frame *frame, enum event_kind kind, PyObject *value,
+                         const struct encoded *encoded, uint64_t now)
 {
     struct open_call *call = thread->top - 1;
     if (UNLIKELY(call->code != code)) {
-        hook_leave_other(thread, code, info, frame, kind, value, now);
+        hook_leave_other(thread, code, info, frame, kind, value, encoded, now);
         return;
     }
     if (UNLIKELY(info->generator)) {
@@ -217,7 +226,7 @@ HOT void hook_leave_code(struct thread *thread, PyCodeObject *code, struct code_
         else if (call->since == call->start)
             hook_generator_suspended(frame ? frame : hook_frame(thread, code), call->start);
     }
-    hook_leave(thread, call, kind, value, false, now);
+    hook_leave(thread, call, kind, value, encoded, false, now);
 }
 
 /* Not everything stands ready: makes the code's info and *thread, and returns the info where the event
@@ -226,8 +235,10 @@ HOT void hook_leave_code(struct thread *thread, PyCodeObject *code, struct code_
 struct code_info *hook_prepare(PyCodeObject *code, PyObject *globals, int notrace, struct thread **thread,
                                bool *out_of_scope);
 
-/* An exception starts or arrives in a function. */
-void hook_raise(struct thread *thread, struct code_info *info, PyObject *exception, int line, uint64_t now);
+/* An exception starts or arrives in a function. `keep`: where to write the exception down as well, with
+ * HOOK_ROOM_FOR_VALUE bytes; or NULL. */
+void hook_raise(struct thread *thread, struct code_info *info, PyObject *exception, int line, uint64_t now,
+                struct encoded *keep);
 /* log(text, **values): values in the order of names (a tuple of str). */
 int hook_log(PyObject *text, PyObject *const *values, PyObject *names);
 
@@ -242,6 +253,8 @@ void hook_close(void);
  * the recording, so that site and what it imports stay out of it. 0 or -1 with a Python exception. */
 int hook_listen(bool gate);
 int hook_deafen(void);
+/* A thread is freed: what the front end keeps for it. */
+void hook_forget_thread(struct thread *thread);
 
 /* True while `site` is still setting up this interpreter. */
 bool hook_in_site(const compat_frame *frame);

@@ -78,21 +78,21 @@ CALLBACK(on_throw) /* PY_THROW: code, offset, exception */
 CALLBACK(on_return) /* PY_RETURN: code, offset, value */
 {
     READY(-1, true);
-    hook_leave_code(thread, code, info, NULL, EVENT_RETURN, args[2], hook_now(thread));
+    hook_leave_code(thread, code, info, NULL, EVENT_RETURN, args[2], NULL, hook_now(thread));
     Py_RETURN_NONE;
 }
 
 CALLBACK(on_yield) /* PY_YIELD: code, offset, value */
 {
     READY(-1, true);
-    hook_leave_code(thread, code, info, NULL, EVENT_YIELD, args[2], hook_now(thread));
+    hook_leave_code(thread, code, info, NULL, EVENT_YIELD, args[2], NULL, hook_now(thread));
     Py_RETURN_NONE;
 }
 
 CALLBACK(on_unwind) /* PY_UNWIND: code, offset, exception */
 {
     READY(-1, false);
-    hook_leave_code(thread, code, info, NULL, EVENT_EXCEPTION, args[2], hook_now(thread));
+    hook_leave_code(thread, code, info, NULL, EVENT_EXCEPTION, args[2], NULL, hook_now(thread));
     Py_RETURN_NONE;
 }
 
@@ -101,7 +101,7 @@ CALLBACK(on_raise) /* RAISE: code, offset, exception */
     READY(0, false);
     /* Not args[1]: for an exception out of a callee that is the instruction before the call. */
     int offset = compat_frame_offset(hook_frame(thread, code), code);
-    hook_raise(thread, info, args[2], PyCode_Addr2Line(code, offset), hook_now(thread));
+    hook_raise(thread, info, args[2], PyCode_Addr2Line(code, offset), hook_now(thread), NULL);
     Py_RETURN_NONE;
 }
 
@@ -254,5 +254,7 @@ int hook_deafen(void)
     tool = -1;
     return 0;
 }
+
+void hook_forget_thread(struct thread *Py_UNUSED(thread)) {}
 
 #endif

@@ -1,11 +1,14 @@
 /* What the interpreter says, CPython 3.11: a profile function on every thread.
  *
- * The profiler is told of calls and ends, but not of exceptions: at a function's end by an
- * exception, that exception is out of reach. A trace function is told each exception that starts or
- * arrives in a Python function, and each line, which costs. So a trace function is set only while a
- * function runs that could catch an exception or was called by C, and behind an end by an
- * exception, until it has arrived in the caller: there its value is seen, and the record of the
- * end, held back until then, gets it. Where C code catches it in between, the value stays unknown.
+ * A profile function is told of calls and ends, but of an exception that ends a function only that
+ * there is one. A trace function is told of each exception that starts or arrives in a function, and
+ * of each line, which costs. So a trace function is set while a function runs that might catch an
+ * exception, or that C code called; and behind each end by an exception, until it arrives in the
+ * caller: there it is seen, and the record of the end, held back until then, gets its value. Where C
+ * code catches it on the way, the value is the one seen last in that function, if any.
+ *
+ * Others: a trace function of theirs is left alone; ours comes back when it is gone. Whoever sets a
+ * profile function of his own is called by ours, which puts itself before it.
  */
 
 #include "hook.h"
@@ -14,21 +17,372 @@
 
 #include <opcode.h>
 
-/* The end of a call by an exception whose value is not known yet. */
-struct pending {
-    bool waiting;
-    bool raised;             /* its start in the function has been recorded */
+/* What a thread needs besides struct thread. */
+struct profile {
+    Py_tracefunc next;     /* somebody else's profile function, which ours calls */
+    /* A frame's end by an exception that has not been recorded yet; NULL: none. The frame is only for
+     * comparison, it may be gone; the code is held. */
+    PyFrameObject *ended;
     PyCodeObject *code;
     struct code_info *info;
-    PyFrameObject *frame;    /* for comparison only */
-    int line;
-    /* The frame that recorded an exception last, and the encoded value. */
-    const void *raised_frame;
-    size_t size;
-    uint8_t value[];
+    uint64_t time;
+    PyFrameObject *last;   /* where an exception was recorded last; only for comparison */
+    struct encoded seen;   /* that exception; HOOK_ROOM_FOR_VALUE bytes follow */
 };
 
-static int on_exception(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
+static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
+
+static bool is_generator(const PyCodeObject *code)
+{
+    return code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
+}
+
+/* Switches our trace function on this thread; one of somebody else stays. */
+static inline void set_trace(PyThreadState *state, bool on)
+{
+    Py_tracefunc wanted = on ? on_trace : NULL;
+    if (state->c_tracefunc != wanted && (state->c_tracefunc == NULL || state->c_tracefunc == on_trace)) {
+        state->c_tracefunc = wanted;
+        state->cframe->use_tracing = 255; /* we profile */
+    }
+}
+
+/* Might an exception be caught in this frame, or be lost to the C code that called it? */
+static inline bool wants_trace(const compat_frame *frame)
+{
+    if (frame == NULL)
+        return false;
+    const struct code_info *info = codes_info(frame->f_code);
+    return info != NULL && info->ready && (info->catches || (frame->is_entry && !is_generator(frame->f_code)));
+}
+
+/* This thread's profile, or NULL where memory is short. */
+static inline struct profile *profile_of(struct thread *thread)
+{
+    if (UNLIKELY(thread->profile == NULL))
+        thread->profile = PyMem_RawCalloc(1, sizeof *thread->profile + HOOK_ROOM_FOR_VALUE);
+    return thread->profile;
+}
+
+void hook_forget_thread(struct thread *thread) { PyMem_RawFree(thread->profile); }
+
+/* Records the end that was held back. `exception`, as it arrives elsewhere, with its traceback; or NULL:
+ * it did not arrive. */
+static __attribute__((noinline)) void record_ended(struct thread *thread, struct profile *profile,
+                                                   PyObject *exception, PyObject *traceback)
+{
+    PyFrameObject *frame = profile->ended;
+    PyCodeObject *code = profile->code;
+    bool raised = profile->last == frame;
+    profile->ended = NULL;
+    profile->last = NULL;
+    if (!raised && exception != NULL) { /* it started there, and no trace function was set */
+        int line = 0;
+        for (PyTracebackObject *t = (PyTracebackObject *)traceback;
+             t != NULL && Py_TYPE(t) == &PyTraceBack_Type && line == 0; t = t->tb_next)
+            if (t->tb_frame == frame)
+                line = t->tb_lineno;
+        hook_raise(thread, profile->info, exception, line, profile->time, NULL);
+    }
+    hook_leave_code(thread, code, profile->info, NULL, EVENT_EXCEPTION, exception,
+                    exception == NULL && raised ? &profile->seen : NULL, profile->time);
+    Py_DECREF(code);
+}
+
+/* A function called, or going on: what its RESUME says. */
+static inline enum event_kind kind_of_call(const compat_frame *frame)
+{
+    int opcode = _Py_OPCODE(*frame->prev_instr);
+    if (opcode != RESUME && opcode != RESUME_QUICK)
+        return EVENT_THROW;
+    return _Py_OPARG(*frame->prev_instr) == 0 ? EVENT_CALL : EVENT_RESUME;
+}
+
+static inline enum event_kind kind_of_return(const compat_frame *frame, PyObject *value)
+{
+    if (value == NULL)
+        return EVENT_EXCEPTION;
+    return is_generator(frame->f_code) && _Py_OPCODE(*frame->prev_instr) == YIELD_VALUE ? EVENT_YIELD : EVENT_RETURN;
+}
+
+static void on_end(struct thread *thread, struct profile *profile, PyFrameObject *frame, struct code_info *info,
+                   PyObject *value)
+{
+    compat_frame *inner = frame->f_frame;
+    enum event_kind kind = kind_of_return(inner, value);
+    if (kind != EVENT_EXCEPTION) {
+        hook_leave_code(thread, inner->f_code, info, inner, kind, value, NULL, hook_now(thread));
+        return;
+    }
+    if (info->generator) /* its place may be taken before the end is recorded */
+        hook_generator_ended(inner);
+    profile->ended = frame;
+    profile->code = (PyCodeObject *)Py_NewRef(inner->f_code);
+    profile->info = info;
+    profile->time = hook_now(thread);
+    if (inner->is_entry && profile->last == frame) /* C code may catch it now; its value is known */
+        record_ended(thread, profile, NULL, NULL);
+}
+
+static PyObject *thrown(const PyThreadState *state)
+{
+    PyObject *value = state->curexc_value;
+    return value != NULL && PyExceptionInstance_Check(value) ? value : NULL;
+}
+
+static inline void record(PyFrameObject *frame, int what, PyObject *arg)
+{
+    compat_frame *inner = frame->f_frame;
+    PyCodeObject *code = inner->f_code;
+    struct thread *thread = hook_thread;
+    struct code_info *info = codes_info(code);
+    PyThreadState *state = compat_thread_state();
+    if (UNLIKELY(thread->profile != NULL && thread->profile->ended != NULL))
+        record_ended(thread, thread->profile, NULL, NULL);
+    if (UNLIKELY(!thread->ready || info == NULL || !info->ready)) {
+        bool out_of_scope;
+        info = hook_prepare(code, inner->f_globals, what == PyTrace_CALL ? 1 : -1, &thread, &out_of_scope);
+    }
+    if (what == PyTrace_CALL) {
+        if (LIKELY(info != NULL)) {
+            enum event_kind kind = kind_of_call(inner);
+            if (kind == EVENT_CALL)
+                hook_enter(thread, code, info, inner, EVENT_CALL, NULL);
+            else
+                hook_enter(thread, code, info, inner, kind, kind == EVENT_THROW ? thrown(state) : NULL);
+        }
+        set_trace(state, wants_trace(inner));
+        return;
+    }
+    bool ended = false;
+    if (LIKELY(info != NULL)) {
+        if (LIKELY(arg != NULL && !info->generator)) {
+            hook_leave_code(thread, code, info, inner, EVENT_RETURN, arg, NULL, hook_now(thread));
+        } else if (profile_of(thread) != NULL) {
+            on_end(thread, thread->profile, frame, info, arg);
+            ended = thread->profile->ended != NULL;
+        }
+    }
+    set_trace(state, ended || wants_trace(inner->previous));
+}
+
+static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    if (LIKELY(what == PyTrace_CALL || what == PyTrace_RETURN))
+        record(frame, what, arg);
+    if (UNLIKELY(hook_thread->profile != NULL && hook_thread->profile->next != NULL))
+        return hook_thread->profile->next(self, frame, what, arg);
+    return 0;
+}
+
+/* Somebody has set a profile function, or taken his away, and ours with it: puts ours before it. */
+static void listen_again(PyThreadState *state)
+{
+    struct thread *thread = hook_thread_made();
+    if (thread == NULL || profile_of(thread) == NULL)
+        return;
+    thread->profile->next = state->c_profilefunc;
+    state->c_profilefunc = on_profile; /* c_profileobj stays, for sys.getprofile() and for them */
+    state->cframe->use_tracing = 255;
+}
+
+static int on_trace(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, PyObject *arg)
+{
+    PyThreadState *state = compat_thread_state();
+    if (!hook.recording) {
+        set_trace(state, false);
+        return 0;
+    }
+    if (UNLIKELY(state->c_profilefunc != on_profile)) {
+        listen_again(state);
+        if (what == PyTrace_CALL) /* the profile function has its turn behind this one */
+            return 0;
+    }
+    struct thread *thread = hook_thread;
+    if (what != PyTrace_EXCEPTION || !thread->ready || !PyTuple_Check(arg) || PyTuple_GET_SIZE(arg) != 3)
+        return 0;
+    compat_frame *inner = frame->f_frame;
+    PyObject *exception = PyTuple_GET_ITEM(arg, 1), *traceback = PyTuple_GET_ITEM(arg, 2);
+    struct profile *profile = profile_of(thread);
+    if (profile == NULL)
+        return 0;
+    if (profile->ended != NULL)
+        record_ended(thread, profile, exception, traceback);
+    struct code_info *info = codes_info(inner->f_code);
+    if (info != NULL && info->ready) {
+        int line = PyCode_Addr2Line(inner->f_code, compat_frame_offset(inner, inner->f_code));
+        hook_raise(thread, info, exception, line, hook_now(thread), &profile->seen);
+        profile->last = frame;
+    }
+    set_trace(state, wants_trace(inner));
+    return 0;
+}
+
+/* ---- every thread ------------------------------------------------------------------------- */
+
+static void set_profile(PyThreadState *state)
+{
+    if (state->c_profilefunc == NULL) {
+        state->c_profilefunc = on_profile;
+        state->cframe->use_tracing = 255;
+    }
+}
+
+/* What a thread that the program starts calls first: sets our profile function there, then calls the
+ * program's function. It looks like that function where the interpreter shows it. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *function;
+} Starter;
+
+static PyObject *starter_call(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    if (hook.recording)
+        set_profile(compat_thread_state());
+    return PyObject_Call(((Starter *)self)->function, args, keywords);
+}
+
+static PyObject *starter_repr(PyObject *self) { return PyObject_Repr(((Starter *)self)->function); }
+
+static void starter_dealloc(PyObject *self)
+{
+    Py_DECREF(((Starter *)self)->function);
+    PyObject_Free(self);
+}
+
+static PyTypeObject starter_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "pytracer._hook.starter",
+    .tp_basicsize = sizeof(Starter),
+    .tp_dealloc = starter_dealloc,
+    .tp_repr = starter_repr,
+    .tp_call = starter_call,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_doc = "The first function of a thread.",
+};
+
+static PyObject *start_new_thread; /* the interpreter's own */
+
+static PyObject *start_thread(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    PyObject *function = PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : NULL;
+    if (!hook.recording || function == NULL || !PyCallable_Check(function))
+        return PyObject_CallObject(start_new_thread, args);
+    Starter *starter = PyObject_New(Starter, &starter_type);
+    if (starter == NULL)
+        return NULL;
+    starter->function = Py_NewRef(function);
+    PyObject *result = NULL, *ours = PyTuple_GetSlice(args, 0, PyTuple_GET_SIZE(args));
+    if (ours != NULL && ours == args) { /* a slice of all of it is the same tuple */
+        Py_DECREF(ours);
+        ours = PyTuple_New(PyTuple_GET_SIZE(args));
+        for (Py_ssize_t i = 0; ours != NULL && i < PyTuple_GET_SIZE(args); i++)
+            PyTuple_SET_ITEM(ours, i, Py_NewRef(PyTuple_GET_ITEM(args, i)));
+    }
+    if (ours != NULL && PyTuple_SetItem(ours, 0, (PyObject *)starter) == 0)
+        result = PyObject_CallObject(start_new_thread, ours);
+    else if (ours == NULL)
+        Py_DECREF(starter);
+    Py_XDECREF(ours);
+    return result;
+}
+
+static PyMethodDef start_thread_method = {"start_new_thread", start_thread, METH_VARARGS, NULL};
+
+/* Puts start_thread in the place of _thread.start_new_thread, under all names that it has. */
+static int replace_start_new_thread(void)
+{
+    static const char *const places[][2] = {
+        {"_thread", "start_new_thread"}, {"_thread", "start_new"}, {"threading", "_start_new_thread"}};
+    if (start_new_thread != NULL)
+        return 0;
+    PyObject *modules = PyImport_GetModuleDict(), *replacement = NULL;
+    PyObject *module = PyImport_ImportModule("_thread");
+    if (module == NULL || PyType_Ready(&starter_type) < 0)
+        goto failed;
+    if ((start_new_thread = PyObject_GetAttrString(module, "start_new_thread")) == NULL)
+        goto failed;
+    PyObject *doc = PyObject_GetAttrString(start_new_thread, "__doc__");
+    if (doc == NULL)
+        goto failed;
+    start_thread_method.ml_doc = PyUnicode_Check(doc) ? PyUnicode_AsUTF8(doc) : NULL; /* lives with the original */
+    Py_DECREF(doc);
+    PyObject *name = PyUnicode_FromString("_thread");
+    if (name == NULL)
+        goto failed;
+    replacement = PyCFunction_NewEx(&start_thread_method, module, name);
+    Py_DECREF(name);
+    if (replacement == NULL)
+        goto failed;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        PyObject *where = PyDict_GetItemString(modules, places[i][0]);
+        if (where != NULL && PyObject_SetAttrString(where, places[i][1], replacement) < 0)
+            goto failed;
+    }
+    Py_DECREF(replacement);
+    Py_DECREF(module);
+    return 0;
+failed:
+    Py_XDECREF(replacement);
+    Py_XDECREF(module);
+    return -1;
+}
+
+/* Before somebody sets a profile function: our trace function finds ours gone at the next event. */
+static int on_audit(const char *event, PyObject *Py_UNUSED(args), void *Py_UNUSED(data))
+{
+    if (hook.recording && event[0] == 's' && strcmp(event, "sys.setprofile") == 0)
+        set_trace(compat_thread_state(), true);
+    return 0;
+}
+
+/* ---- begin and end ------------------------------------------------------------------------ */
+
+static int on_gate(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    if (what != PyTrace_CALL || !hook.recording || hook_in_site(frame->f_frame))
+        return 0;
+    compat_thread_state()->c_profilefunc = on_profile;
+    return on_profile(self, frame, what, arg);
+}
+
+int hook_listen(bool gate)
+{
+    static bool audited;
+    if (replace_start_new_thread() < 0)
+        return -1;
+    if (!audited && PySys_AddAuditHook(on_audit, NULL) < 0)
+        return -1;
+    audited = true;
+    PyThreadState *here = PyThreadState_Get();
+    if (gate) {
+        here->c_profilefunc = on_gate;
+        here->cframe->use_tracing = 255;
+        return 0;
+    }
+    for (PyThreadState *state = PyInterpreterState_ThreadHead(here->interp); state != NULL;
+         state = PyThreadState_Next(state))
+        set_profile(state);
+    return 0;
+}
+
+int hook_deafen(void)
+{
+    PyThreadState *here = PyThreadState_Get();
+    if (here->c_profilefunc == on_profile && hook_thread->profile != NULL) {
+        here->c_profilefunc = hook_thread->profile->next;
+        hook_thread->profile->next = NULL;
+    }
+    for (PyThreadState *state = PyInterpreterState_ThreadHead(here->interp); state != NULL;
+         state = PyThreadState_Next(state)) {
+        if (state->c_profilefunc == on_profile || state->c_profilefunc == on_gate)
+            state->c_profilefunc = NULL;
+        if (state->c_tracefunc == on_trace)
+            state->c_tracefunc = NULL;
+        state->cframe->use_tracing = state->c_tracefunc != NULL || state->c_profilefunc != NULL ? 255 : 0;
+    }
+    return 0;
+}
 
 #endif
