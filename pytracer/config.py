@@ -125,7 +125,10 @@ def read_paths(text: str) -> str:
 def read_pattern(text: str) -> str:
     from ._hook import check_pattern
 
-    problem = check_pattern(text) if text else None
+    try:
+        problem = check_pattern(text) if text else None
+    except UnicodeEncodeError:
+        problem = "it is not in UTF-8"
     if problem:
         raise ValueError(f"a POSIX extended regular expression is expected: {problem}")
     return text

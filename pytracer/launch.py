@@ -145,7 +145,11 @@ def check_script(path: str, options: list[str]) -> bool:
     try:
         status = os.stat(path)
     except OSError as error:
-        hint = f"\n  a module is run as: pytrace -m {path}" if path.isidentifier() else ""
+        hint = ""
+        if os.path.exists(path + ".py"):
+            hint = f"; did you mean {path}.py?"
+        elif path.replace(".", "").isidentifier():
+            hint = f"\n  a module is run as: pytrace -m {path}"
         raise Mistake(f"cannot run {path!r}: {error.strerror}{hint}") from None
     kind = status.st_mode & 0o170000
     if kind == 0o040000:
