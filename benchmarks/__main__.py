@@ -53,20 +53,19 @@ def main() -> int:
     )
     os.environ["BENCHMARK_CLOCK"] = "thread" if arguments.cpu_time else ""
     prepare()
-    made: list[Row] = []
+    failed = False
+    made: list[tuple[str, ...]] = []
     for name in arguments.rows or ROWS:
         say(f"-- {name}")
         maker: Callable[[Options], list[Row]] = importlib.import_module(f"benchmarks.{name}").rows
         try:
-            made += maker(options)
+            made += [(row.what, row.must, row.aim, row.measured, f"`{name}`") for row in maker(options)]
         except Failed as failure:
             say(str(failure))
-            return 1
+            failed = True
     print(f"Python {platform.python_version()}, {platform.machine()}\n")
-    print(
-        table(("what", "must reach", "aim", "measured"), [(r.what, r.must, r.aim, r.measured) for r in made])
-    )
-    return 0
+    print(table(("what", "must reach", "aim", "measured", "printed by"), made))
+    return int(failed)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ def calls(n: int) -> int:
 
 def rows(options: Options) -> list[Row]:
     variants = options.choose([BARE, *NOTHINGS, PYTRACE, *PEERS])
-    rounds = options.rounds or (3 if options.quick else 10)
-    results = compare(f"fib:{N}", variants, rounds, repeat=5, seconds=0.1 if options.quick else 0.25)
+    rounds = options.rounds or (3 if options.quick else 8)
+    results = compare(f"fib:{N}", variants, rounds, repeat=5, seconds=0.1 if options.quick else 0.2)
     lines = []
     bare = results.get(BARE.name)
     nothing = results.get(NOTHING.name)
@@ -48,8 +48,8 @@ def rows(options: Options) -> list[Row]:
     else:
         made.append(Row("fib, over a profile function that does nothing", "1.4x", "1.2x", over))
     events, size = pytrace.total("events"), pytrace.total("size")
+    say(f"events lost: {pytrace.total('lost'):,.0f} of {events:,.0f}")
     cpu = pytrace.total("dumper") - dumper_start() * len(pytrace.recordings)
     made.append(Row("disk, bytes an event: fib", "1.5", "0.8", f"{size / events:.2f}"))
     made.append(Row("dumper, CPU ns an event: fib", "60", "40", f"{cpu / events * 1e9:.0f}"))
-    made.append(Row("lost: fib", "0", "0", f"{pytrace.total('lost'):.0f} of {events:.0f}"))
     return made

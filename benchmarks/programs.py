@@ -92,10 +92,7 @@ def recorded(results: dict[str, Result]) -> list[Row]:
             )
         )
     say(table(("pytrace", "events", "million/s", "lost", "bytes an event", "dumper ns an event"), lines))
-    lost = sum(result.total("lost") for result in results.values())
-    events = sum(result.total("events") for result in results.values())
     return [
-        Row("lost: ten programs", "0", "0", f"{lost:,.0f} of {events:,.0f}"),
         Row("disk, bytes an event: ten programs", "4", "2.5", f"{geometric_mean(sizes):.2f}"),
         Row("dumper, CPU ns an event: ten programs", "60", "40", f"{geometric_mean(costs):.0f}"),
     ]
