@@ -189,6 +189,7 @@ static inline uint32_t dump(struct ring *ring, struct store *store, bool live)
     RING_TEST_POINT(after_look);
 
     store->rows = store->committed; /* rolls back what a dumper left that died */
+    live = live && row_end(store, store->rows) < STORE_BYTES / 2; /* the rest is for what must be stored */
     for (uint32_t i = 0; i < found; i++)
         if (views[i].used && (live || views[i].state == CHUNK_SEALED || ended[views[i].process]))
             store_insert(store, &views[i]);

@@ -46,12 +46,29 @@ static void *run_producer(void *argument)
     return NULL;
 }
 
+#ifdef __SANITIZE_THREAD__
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "halt_on_error=1"; /* the first tells enough */
+}
+#endif
+
+/* Makes the windows wide that are a few instructions long: others meet what is half done. */
+static void linger(const char *name)
+{
+    if (!strcmp(name, "after_free") || !strcmp(name, "after_claim") || !strcmp(name, "after_unpublish"))
+        for (int i = 0; i < 4; i++)
+            sched_yield();
+}
+
 int main(void)
 {
     static struct producer producers[THREADS];
     struct store *store = make_store();
     pthread_t threads[THREADS];
 
+    ring_test_point = linger;
     make_ring(&ring, 32 * RING_MIN_CHUNK_SIZE);
     process = (uint32_t)ring_process_register(&ring, 0);
     for (int i = 0; i < THREADS; i++)
