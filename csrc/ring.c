@@ -220,7 +220,7 @@ static int map_ring(struct ring *ring, int fd, enum ring_role role)
 
 int ring_attach(struct ring *ring, const char *path, enum ring_role role, int *lock_fd)
 {
-    uint64_t size;
+    uint64_t size = 0;
     int error;
     int fd = open_ring(path, role == RING_READER ? O_RDONLY : O_RDWR, &size);
 
@@ -262,7 +262,7 @@ void ring_detach(struct ring *ring)
 
 int ring_has_dumper(const char *path)
 {
-    uint64_t size;
+    uint64_t size = 0;
     int fd = open_ring(path, O_RDONLY, &size);
     if (fd < 0)
         return fd;
