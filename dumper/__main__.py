@@ -8,6 +8,7 @@ import errno
 import os
 import signal
 import sys
+from contextlib import suppress
 
 import apsw
 
@@ -23,6 +24,7 @@ TITLE_LENGTH = 120
 def main(path: str) -> int:
     """Returns the exit status: 0, or 1 where nothing can be recorded."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.chdir("/")  # keeps no folder from being unmounted; all paths here are absolute
     try:
         ring = Ring(path)
     except OSError as error:
@@ -63,13 +65,14 @@ def main(path: str) -> int:
     step("after finished")
     pump.say_saved()
     step("after saved")
-    os.unlink(path)
+    with suppress(FileNotFoundError):
+        os.unlink(path)
     return 0
 
 
 def _finish(pump: Pump, settings: dict[str, str]) -> str:
     totals = None
-    if pump.store is not None:
+    if pump.store is not None and not pump.store.moved():
         try:
             totals = pump.store.finish()
         except apsw.Error as error:

@@ -40,7 +40,8 @@ else:
 LEVELS = ((0.5, 1), (0.75, -5), (1.0, -20))
 BATCHES = 16  # of a full ring
 WAIT_BUSY = 0.002  # s
-WAIT_IDLE = 0.02  # s
+WAIT_IDLE = 0.04  # s, reached step by step
+WAIT_GROWTH = 1.1
 LIVE_SECONDS = 0.1  # between two commits of unfinished chunks
 LIVE_SHARE = 0.1  # of the time, at most, goes into them
 RETRY_SECONDS = 0.5  # while the database cannot be written to
@@ -117,11 +118,11 @@ class Pump:
                 over_since = 0.0
                 self.say_saved()
                 if failing_since and now - failing_since > GIVE_UP_SECONDS and self.processes.all_ended():
-                    self._note("what was left could not be saved")
+                    self._give_up()
                     return
                 if not self.processes.count and stillborn:
                     return
-            wait = WAIT_BUSY if busy else min(wait * 2, WAIT_IDLE)
+            wait = WAIT_BUSY if busy else min(wait * WAIT_GROWTH, WAIT_IDLE)
             self.processes.wait(wait)
 
     def say_saved(self) -> None:
@@ -129,6 +130,11 @@ class Pump:
         for process in self._unsaid:
             self.ring.process_saved(process.number)
         self._unsaid.clear()
+
+    def _give_up(self) -> None:
+        chunks, _ = self.ring.look()
+        left = sum(chunk.records for chunk in chunks if chunk.kind == abi.EVENTS)
+        self._note(f"{left:,} events more could not be saved at all")
 
     def _program_lives(self) -> bool:
         """False: the program that was to be recorded has ended, and will not register any more."""

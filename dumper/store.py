@@ -113,8 +113,12 @@ FORGOTTEN = """
 SELECT finished IS NOT NULL AND NOT EXISTS (SELECT 1 FROM segment WHERE segment.run = run.id)
 FROM run WHERE id = ?
 """
+# A process that replaces itself by another program (exec) is one process more, with the same pid.
 FINISH = """
-UPDATE run SET finished = ?2, exit_status = (SELECT exit_status FROM process WHERE run = ?1 AND number = 0)
+UPDATE run SET finished = ?2, exit_status = (
+    SELECT exit_status FROM process
+    WHERE run = ?1 AND pid = (SELECT pid FROM process WHERE run = ?1 AND number = 0)
+    ORDER BY number DESC LIMIT 1)
 WHERE id = ?1
 """
 TOTALS = """
@@ -147,7 +151,7 @@ class Store:
         log_pages = max(16, min(1000, max_size // 16 // PAGE_SIZE))
         self._max_pages_size = max_size - log_pages * PAGE_SIZE
         self._max_size = max_size
-        self._db = _open(path)
+        self._db = _open(path, step)
         try:
             self._file = _identity(path)
             self._db.execute(f"PRAGMA wal_autocheckpoint = {log_pages}")
@@ -262,7 +266,7 @@ class Store:
     # ---- the end ------------------------------------------------------------------------------
 
     def finish(self) -> Totals:
-        """Marks the run as finished, with the exit status of its first process."""
+        """Marks the run as finished, with the exit status of the program."""
         with self.transaction():
             self._db.execute(FINISH, (self.run, time.time_ns()))
         row: Any = self._db.execute(TOTALS, (self.run,)).fetchone()
@@ -309,7 +313,7 @@ def _identity(path: str) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _open(path: str) -> apsw.Connection:
+def _open(path: str, step: Step) -> apsw.Connection:
     """The database at `path`, made where there is none, in WAL mode.
 
     What a crash can leave: an empty file, which the next one takes as new; or a file and its
@@ -329,7 +333,7 @@ def _open(path: str) -> apsw.Connection:
     try:
         db.set_busy_timeout(int(BUSY_SECONDS * 1000))
         if _header_version(db) == 0:
-            _create(db)
+            _create(db, step)
         db.execute(CHECK)  # a damaged file is noticed before anything is written to it
         _use_wal(db, path)
         return db
@@ -391,7 +395,7 @@ def _header_version(db: apsw.Connection) -> int:
     return int(db.execute("PRAGMA user_version").get)
 
 
-def _create(db: apsw.Connection) -> None:
+def _create(db: apsw.Connection, step: Step) -> None:
     db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
     db.execute("PRAGMA synchronous = OFF")  # there is nothing to lose yet
     with open(os.path.join(os.path.dirname(__file__), "schema.sql"), encoding="utf-8") as file:
@@ -403,7 +407,9 @@ def _create(db: apsw.Connection) -> None:
             db.execute(schema)
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {VERSION}")
+        step("before creation")
         db.execute("COMMIT")
+        step("after creation")
     finally:
         if db.in_transaction:
             db.execute("ROLLBACK")

@@ -107,7 +107,13 @@ def producer_module() -> Any:
     if not folder.exists():
         builder = cffi.FFI()
         builder.cdef(DECLARATIONS)
-        builder.set_source("_producer", SOURCE, sources=[str(CSRC / "ring.c")], include_dirs=[str(CSRC)])
+        builder.set_source(
+            "_producer",
+            SOURCE,
+            sources=[str(CSRC / "ring.c")],
+            include_dirs=[str(CSRC)],
+            extra_compile_args=["-O1"],
+        )
         made = Path(tempfile.mkdtemp(dir=folder.parent))
         builder.compile(tmpdir=str(made))
         made.rename(folder)
@@ -209,6 +215,10 @@ class Producer:
         self._child.wait(PATIENCE)
         self._child.stdout.close()
 
+    def replace(self) -> None:
+        """Lets the process replace itself by a new one (exec)."""
+        self.number = int(self._do("replace"))
+
     def kill(self, signal: int = 9) -> None:
         self._child.send_signal(signal)
         self._child.wait(PATIENCE)
@@ -280,10 +290,26 @@ class TestRing:
 class Dumper:
     """A dumper process."""
 
-    def __init__(self, ring: TestRing, die_at: str = "", wait: bool = True, **options: Any) -> None:
+    # with a bound changed, for tests that come to it
+    IMPATIENT = """
+import sys
+from pytracer.dumper import pump
+from pytracer.dumper.__main__ import main
+pump.GIVE_UP_SECONDS = 0.5
+sys.exit(main(sys.argv[1]))
+"""
+
+    def __init__(
+        self, ring: TestRing, die_at: str = "", wait: bool = True, script: str = "", **options: Any
+    ) -> None:
         self.ring = ring
         environment = os.environ | ({"PYTRACE_DUMPER_DIE_AT": die_at} if die_at else {})
-        command = [sys.executable, "-I", "-m", "pytracer.dumper", str(ring.path)]
+        command = [
+            sys.executable,
+            "-I",
+            *(["-c", script] if script else ["-m", "pytracer.dumper"]),
+            str(ring.path),
+        ]
         self.process = subprocess.Popen(
             command, env=environment, cwd="/", stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **options
         )
@@ -323,11 +349,11 @@ def rows(database: Path, query: str, *values: Any) -> list[Any]:
 
 
 def decompress(data: bytes) -> bytes:
-    try:
+    if sys.version_info >= (3, 14):
         from compression import zstd
-    except ImportError:
-        from backports import zstd  # type: ignore[no-redef]
-    return bytes(zstd.decompress(data))
+    else:
+        from backports import zstd
+    return zstd.decompress(data)
 
 
 def stored_calls(database: Path, run: int = 1) -> dict[int, list[int]]:
@@ -385,6 +411,8 @@ def produce(path: str, parent: int) -> None:
                 lib.ring_process_exit(ring, process, status)
             case ("wait saved",):
                 wait_for(lambda: lib.ring_process_state(ring, process) == SAVED, "the dumper to save all")
+            case ("replace",):
+                os.execv(sys.executable, [sys.executable, *sys.argv])
             case "end with", status:
                 os._exit(status)
             case _:

@@ -265,7 +265,9 @@ STEPS = ("before commit", "after commit", "after release")
 
 
 @pytest.mark.parametrize(
-    "die_at", [f"{step}:{n}" for step in STEPS for n in (1, 2, 3, 5)] + ["after finished", "after saved"]
+    "die_at",
+    [f"{step}:{n}" for step in STEPS for n in (1, 2, 3, 5)]
+    + ["before creation", "after creation", "after finished", "after saved"],
 )
 def test_a_dumper_that_dies_is_followed_by_one_that_stores_each_event_once(
     tmp_path: Path, die_at: str
@@ -428,6 +430,42 @@ def test_a_file_that_is_taken_away_is_begun_anew(tmp_path: Path) -> None:
     assert rows(ring.database, "SELECT exit_status, clock_scale > 0 FROM run") == [(0, 1)]
     assert rows(ring.database, "SELECT pid FROM process") == [(producer.pid,)]
     assert ring.database.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_is_replaced_by_a_foreign_one_is_left_alone(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring, script=Dumper.IMPATIENT)
+    producer = Producer(ring)
+    producer.calls(10)
+    wait_for(lambda: stored(ring) == 10, "the first calls")
+    (tmp_path / "mine").write_text("my own")
+    (tmp_path / "mine").rename(ring.database)
+    producer.calls(5)
+    producer.kill()
+    assert dumper.wait() == 0
+    assert ring.database.read_text() == "my own"
+    assert ring.message().startswith("pytrace: nothing could be saved in traces.sqlite: ")
+    assert "is not a database" in ring.message()
+    assert ring.message().endswith("15 events more could not be saved at all")
+    assert not ring.path.exists()
+
+
+def test_exec_is_one_process_more_and_its_exit_status_counts(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    producer.calls(10)
+    producer.replace()
+    producer.calls(20)
+    wait_for(lambda: stored(ring, "SELECT count(*) FROM process WHERE finished"), "the end of the first")
+    producer.exit(6)
+    assert dumper.wait() == 0
+    assert rows(ring.database, "SELECT number, pid, exit_status FROM process") == [
+        (0, producer.pid, None),
+        (1, producer.pid, 6),
+    ]
+    assert rows(ring.database, "SELECT exit_status FROM run") == [(6,)]
+    assert list(stored_calls(ring.database).values()) == [list(range(10)), list(range(20))]
 
 
 def test_a_reader_in_a_transaction_does_not_hold_the_end_up(tmp_path: Path) -> None:
