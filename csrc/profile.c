@@ -26,6 +26,7 @@ struct profile {
     PyCodeObject *code;
     struct code_info *info;
     uint64_t time;
+    PyFrameObject *thrown; /* into this frame an exception is thrown, which has not arrived yet; compared only */
     PyFrameObject *last;   /* where an exception was recorded last; only for comparison */
     struct encoded seen;   /* that exception; HOOK_ROOM_FOR_VALUE bytes follow */
 };
@@ -82,7 +83,7 @@ static __attribute__((noinline)) void record_ended(struct thread *thread, struct
         for (PyTracebackObject *t = (PyTracebackObject *)traceback;
              t != NULL && Py_TYPE(t) == &PyTraceBack_Type && line == 0; t = t->tb_next)
             if (t->tb_frame == frame)
-                line = t->tb_lineno;
+                line = t->tb_lineno > 0 ? t->tb_lineno : PyCode_Addr2Line(code, t->tb_lasti);
         hook_raise(thread, profile->info, exception, line, profile->time, NULL);
     }
     hook_leave_code(thread, code, profile->info, NULL, EVENT_EXCEPTION, exception,
@@ -125,10 +126,17 @@ static void on_end(struct thread *thread, struct profile *profile, PyFrameObject
         record_ended(thread, profile, NULL, NULL);
 }
 
-static PyObject *thrown(const PyThreadState *state)
+/* An exception is thrown into a generator. It is out of reach, but arrives in the frame next. */
+static bool on_throw(struct thread *thread, PyThreadState *state, PyFrameObject *frame, PyCodeObject *code,
+                     struct code_info *info)
 {
-    PyObject *value = state->curexc_value;
-    return value != NULL && PyExceptionInstance_Check(value) ? value : NULL;
+    set_trace(state, true);
+    if (state->c_tracefunc != on_trace || profile_of(thread) == NULL) {
+        hook_enter(thread, code, info, frame->f_frame, EVENT_THROW, NULL);
+        return false;
+    }
+    thread->profile->thrown = frame;
+    return true;
 }
 
 static inline void record(PyFrameObject *frame, int what, PyObject *arg)
@@ -147,10 +155,12 @@ static inline void record(PyFrameObject *frame, int what, PyObject *arg)
     if (what == PyTrace_CALL) {
         if (LIKELY(info != NULL)) {
             enum event_kind kind = kind_of_call(inner);
-            if (kind == EVENT_CALL)
+            if (LIKELY(kind == EVENT_CALL))
                 hook_enter(thread, code, info, inner, EVENT_CALL, NULL);
-            else
-                hook_enter(thread, code, info, inner, kind, kind == EVENT_THROW ? thrown(state) : NULL);
+            else if (kind == EVENT_RESUME)
+                hook_enter(thread, code, info, inner, EVENT_RESUME, NULL);
+            else if (on_throw(thread, state, frame, code, info))
+                return;
         }
         set_trace(state, wants_trace(inner));
         return;
@@ -211,6 +221,9 @@ static int on_trace(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
         record_ended(thread, profile, exception, traceback);
     struct code_info *info = codes_info(inner->f_code);
     if (info != NULL && info->ready) {
+        if (profile->thrown == frame)
+            hook_enter(thread, inner->f_code, info, inner, EVENT_THROW, exception);
+        profile->thrown = NULL;
         int line = PyCode_Addr2Line(inner->f_code, compat_frame_offset(inner, inner->f_code));
         hook_raise(thread, info, exception, line, hook_now(thread), &profile->seen);
         profile->last = frame;
