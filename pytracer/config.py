@@ -344,7 +344,8 @@ to traces.sqlite, to be read while it runs or later.
 
 EPILOGUE = f"""\
 Each of them can also be set in the environment (--max-size as PYTRACE_MAX_SIZE, --modules as
-TRACE_MODULES too, a switch as 1), and in ./{FILE}, below the command line and the environment:
+TRACE_MODULES too, a switch as 1), and in ./{FILE}. The command line comes first, then the
+environment, then the file:
 
   [{SECTION}]
   max-size = "200MB"
