@@ -22,6 +22,8 @@ static pthread_key_t thread_key; /* only for its destructor */
 
 #define FIRST_CALLS 256 /* open calls that a thread has room for at first */
 
+static bool close_stream(struct thread *thread);
+
 static void free_thread(struct thread *thread)
 {
     hook_forget_thread(thread);
@@ -38,7 +40,7 @@ static void thread_ended(void *pointer)
     if (thread->next != NULL)
         thread->next->previous = thread->previous;
     if (hook.recording)
-        stream_close(&thread->stream);
+        close_stream(thread);
     pthread_mutex_unlock(&threads_lock);
     hook_thread = &no_thread;
     free_thread(thread);
@@ -165,6 +167,17 @@ static size_t thread_name(char *name, size_t size)
 
 #define DUMPER_CHECK_UNITS (1u << 22) /* some 20 ms: how often a full ring makes us look for the dumper */
 
+/* The record that tells of a loss, at `p`, which has room for it. Returns where the next one goes. */
+static uint8_t *put_lost(struct thread *thread, uint8_t *p, uint64_t now)
+{
+    struct stream *stream = &thread->stream;
+    uint8_t *end = event_open(p, EVENT_LOST, stream->lost);
+    end = event_put(end, EVENT_TIME, now - stream->time);
+    stream->lost = 0;
+    hook_commit(thread, p, end, now);
+    return stream->next;
+}
+
 uint8_t *hook_room(struct thread *thread, size_t size)
 {
     static uint64_t checked;
@@ -179,14 +192,20 @@ uint8_t *hook_room(struct thread *thread, size_t size)
         checked = now;
         session_check_dumper();
     }
-    if (p != NULL && stream->lost) {
-        uint8_t *end = event_open(p, EVENT_LOST, stream->lost);
-        end = event_put(end, EVENT_TIME, now - stream->time);
-        stream->lost = 0;
-        hook_commit(thread, p, end, now);
-        p = stream->next;
-    }
+    if (p != NULL && stream->lost)
+        p = put_lost(thread, p, now);
     return p;
+}
+
+/* The stream is given back: a loss at its end becomes a record, if there is a chunk for it. */
+static bool close_stream(struct thread *thread)
+{
+    struct stream *stream = &thread->stream;
+    uint8_t *p = stream->lost ? stream_next_chunk(stream, EVENT_HEAD_MAX) : NULL;
+    if (p != NULL)
+        put_lost(thread, p, hook_now(thread));
+    stream_close(stream);
+    return stream->lost == 0;
 }
 
 /* ---- events that are out of the ordinary -------------------------------------------------- */
@@ -259,7 +278,8 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
     compat_frame *frame = compat_current_frame();
     PyCodeObject *code = frame != NULL ? compat_frame_code(frame) : NULL;
     struct thread *thread = code != NULL ? hook_thread_made() : NULL;
-    if (thread == NULL || !thread->ready)
+    /* Inside a callback, such as --repr's call of a __repr__, a record of this thread is half written. */
+    if (thread == NULL || !thread->ready || compat_thread_state()->tracing)
         return 0;
     struct code_info *info = codes_resolve(code, frame->f_globals);
     if (info == NULL || !codes_define(code, info, frame->f_globals)) {
@@ -408,11 +428,14 @@ static void after_fork(void)
 
 void hook_close(void)
 {
+    const struct timespec pause = {0, 1000000};
+    int pauses = 500; /* for the dumper to make room, where there was a loss at the end */
     hook.recording = false;
     pthread_mutex_lock(&threads_lock);
     for (struct thread *thread = threads; thread != NULL; thread = thread->next) {
         thread->ready = false;
-        stream_close(&thread->stream);
+        while (!close_stream(thread) && pauses-- > 0)
+            nanosleep(&pause, NULL);
     }
     codes_close();
     pthread_mutex_unlock(&threads_lock);
