@@ -75,7 +75,8 @@ uint64_t ring_clock_scale(const struct ring *ring);
  * (another pid namespace); -ESRCH: it cannot be found in /proc. A process that registers again (it
  * has replaced itself by exec) has thereby ended as what it was before. */
 int ring_process_register(struct ring *ring, uint32_t parent);
-/* Says how the process ends; does nothing in a forked child of it. */
+/* Says how the process ends, and that it writes no more: all its streams are closed. Does nothing in
+ * a forked child of it. */
 void ring_process_exit(struct ring *ring, uint32_t process, int32_t exit_status);
 /* Dumper: all it published is committed; nothing of it is in the ring any more. */
 void ring_process_saved(struct ring *ring, uint32_t process);

@@ -114,7 +114,7 @@ next:
         :: freed_seen[self] == now -> drop(); goto next
         :: else -> skip
         fi;
-        if /* next_claim is but a hint: from any chunk on */
+        if /* begin with any */
         :: index = 0
         :: index = 1
         fi

@@ -22,7 +22,7 @@
 
 #define RING_MAGIC 0x0165636172747970u /* "pytrace\1" */
 #define RING_VERSION 1
-#define RING_PROCESSES 1024
+#define RING_PROCESSES 16384 /* over a recording: no slot is used twice, the database knows processes by it */
 #define RING_SETTINGS_SIZE 32768
 #define RING_MESSAGE_SIZE 4096
 

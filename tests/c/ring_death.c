@@ -69,7 +69,8 @@ static void test_producer_dies(void)
 /* ---- dumpers ------------------------------------------------------------------------------ */
 
 static const char *const dumper_points[] = {
-    "before_look", "after_look", "before_commit", "after_commit", "before_release", "after_unpublish", "after_free",
+    "before_look", "after_look", "before_commit", "after_commit",
+    "before_release", "after_unpublish", "after_free",
 };
 #define DUMPER_POINTS (sizeof dumper_points / sizeof *dumper_points)
 
@@ -102,7 +103,7 @@ static void test_dumper_dies(void)
             for (int full = 0; full < 2; full++) {
                 for (int j = 0; full ? !stream.lost : j < 4000; j++)
                     produce(&stream, number++);
-                bool once = i < 4; /* a point that a pass comes to once */
+                bool once = i < 4; /* points that a pass comes to once */
                 int status = wait_for(start_dumper(dumper_points[i], once ? 1 : count, 1, count == 2));
                 CHECK_EQUAL(status, SIGKILL);
                 CHECK_EQUAL(ring_has_dumper(ring_path), 0);

@@ -37,7 +37,7 @@ static void test_exit(void)
         CHECK_EQUAL(process, 1);
         ring_process_exit(&ring, 1, -3);
         CHECK_EQUAL(ring_process_state(&ring, 1), PROCESS_EXITED);
-        CHECK(ring_process_alive(&ring, 1)); /* it may still write */
+        CHECK(ring_process_alive(&ring, 1)); /* whatever it says */
         _exit(0);
     }
     wait_for_end(pid);

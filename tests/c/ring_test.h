@@ -18,7 +18,8 @@
 #define CHECK(condition) \
     ((condition) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
 
-#define CHECK_EQUAL(left, right) check_equal((int64_t)(left), (int64_t)(right), #left " == " #right, __FILE__, __LINE__)
+#define CHECK_EQUAL(left, right) \
+    check_equal((int64_t)(left), (int64_t)(right), #left " == " #right, __FILE__, __LINE__)
 
 static inline void check_equal(int64_t left, int64_t right, const char *text, const char *file, int line)
 {
