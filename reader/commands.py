@@ -146,6 +146,7 @@ def _chosen(database: Database, number: int | None) -> list[Run]:
 
 
 def _print_runs(database: Database, runs: list[Run], options: argparse.Namespace) -> int:
+    from .database import DatabaseError
     from .events import Recording, follow, stored
 
     damages: dict[int, Damage] = {}
@@ -161,7 +162,7 @@ def _print_runs(database: Database, runs: list[Run], options: argparse.Namespace
             output.line(render(event))
             nothing = False
         output.flush()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, DatabaseError):
         output.flush()
         raise
     if nothing and not damages and options.limit != 0:

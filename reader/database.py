@@ -23,10 +23,22 @@ DEFAULT_PATH = "traces.sqlite"
 _MAGIC = b"SQLite format 3\0"
 _HEADER_SIZE = 100
 _BUSY_MS = 2000
+_SHAPES: dict[str, Any] = {"i": int, "n": int | None, "b": bytes}
 
 
 class DatabaseError(Exception):
     """The database cannot be read; the message is for a person, and says what to do."""
+
+
+class Damaged(DatabaseError):
+    """What should be in the file is not. `reason` is the message's core."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"{path} is damaged or cut off ({reason}). Copy it again from where it came, or save what is "
+            f"left with: sqlite3 {path} .recover"
+        )
+        self.reason = reason
 
 
 class Database:
@@ -44,8 +56,11 @@ class Database:
             self._connection.close()
             self._connection = None
 
-    def query(self, sql: str, parameters: Sequence[int | str] = ()) -> list[tuple[Any, ...]]:
-        """All rows of one statement, as the database is at this moment."""
+    def query(self, shape: str, sql: str, parameters: Sequence[int] = ()) -> list[tuple[Any, ...]]:
+        """All rows of one statement, as the database is at this moment.
+
+        shape: of each column the type that it has to have: `i` int, `n` int or NULL, `b` bytes.
+        """
         while True:
             try:
                 connection = self._connect()
@@ -54,8 +69,14 @@ class Database:
                 if self._changed():
                     continue
                 raise _explained(self.path, error) from error
+            except UnicodeDecodeError as error:
+                raise Damaged(self.path, str(error)) from error
             if not self._changed():
-                return rows
+                break
+        types = [_SHAPES[letter] for letter in shape]
+        if not all(isinstance(value, type) for row in rows for value, type in zip(row, types, strict=True)):
+            raise Damaged(self.path, "a value of another type than its column's")
+        return rows
 
     def _connect(self) -> apsw.Connection:
         # SQLite makes a -wal and a -shm file beside a database in WAL mode even for those who only
@@ -80,8 +101,8 @@ class Database:
         return bool(self._seen and state) and (_has_writer(self.path) or self._seen != state)
 
     def _check_kind(self) -> None:
-        ((application,),) = self.query("PRAGMA application_id")
-        ((version,),) = self.query("PRAGMA user_version")
+        ((application,),) = self.query("i", "PRAGMA application_id")
+        ((version,),) = self.query("i", "PRAGMA user_version")
         if application != APPLICATION_ID:
             raise DatabaseError(
                 f"{self.path} is a database of another program, not a recording. {_how_to_record(self.path)}"
@@ -110,9 +131,10 @@ class Database:
     def runs(self) -> list[Run]:
         """All recordings, the oldest first."""
         rows = self.query(
+            "ibbbinniiiiii",
             "SELECT id, CAST(command AS BLOB), CAST(directory AS BLOB), CAST(python AS BLOB), started,"
             " finished, exit_status, lost, evicted, refused, clock_epoch_ns, clock_epoch_units, clock_scale"
-            " FROM run ORDER BY id"
+            " FROM run ORDER BY id",
         )
         return [
             Run(id, text(command), text(directory), text(python), *numbers)
@@ -121,20 +143,21 @@ class Database:
 
     def finished(self, run: int) -> bool:
         """Whether the recording has ended (or is no longer in the database)."""
-        return self.query("SELECT finished FROM run WHERE id = ?", (run,)) not in ([(None,)],)
+        return self.query("n", "SELECT finished FROM run WHERE id = ?", (run,)) not in ([(None,)],)
 
     def source(self, run: int, stream: int, process: int) -> Source:
         """The thread that wrote a stream, by the name that it has now."""
         rows = self.query(
-            "SELECT tid, CAST(name AS BLOB) FROM thread WHERE run = ? AND stream = ?", (run, stream)
+            "ib", "SELECT tid, CAST(name AS BLOB) FROM thread WHERE run = ? AND stream = ?", (run, stream)
         )
         tid, name = rows[0] if rows else (0, b"")
-        pids = self.query("SELECT pid FROM process WHERE run = ? AND number = ?", (run, process))
+        pids = self.query("i", "SELECT pid FROM process WHERE run = ? AND number = ?", (run, process))
         return Source(run, pids[0][0] if pids else 0, tid, text(name))
 
     def sources(self, run: int) -> list[Source]:
         """All threads of a run that recorded something so far."""
         rows = self.query(
+            "iib",
             "SELECT coalesce(pid, 0), tid, CAST(name AS BLOB) FROM thread LEFT JOIN process"
             " ON process.run = thread.run AND number = process WHERE thread.run = ?",
             (run,),
@@ -151,6 +174,7 @@ class Codes(dict[int, Code]):
 
     def __missing__(self, number: int) -> Code:
         rows = self._database.query(
+            "bbbib",
             "SELECT CAST(module AS BLOB), CAST(func AS BLOB), CAST(file AS BLOB), line,"
             " CAST(arguments AS BLOB) FROM code WHERE run = ? AND number = ?",
             (self._run, number),
@@ -197,10 +221,6 @@ def _how_to_record(path: str) -> str:
     return f"Record one with: pytrace {option}script.py"
 
 
-def _how_to_save(path: str) -> str:
-    return f"Copy it again from where it came, or save what is left with: sqlite3 {path} .recover"
-
-
 def _check_file(path: str) -> None:
     """Says what is wrong where SQLite would only say that it cannot open the file."""
     try:
@@ -232,12 +252,12 @@ def _check_file(path: str) -> None:
     whole = page_size * int.from_bytes(header[28:32])
     if (len(header) < _HEADER_SIZE or status.st_size < whole) and not _has_writer(path):
         there = f"{status.st_size} of {whole} bytes are there"
-        raise DatabaseError(f"{path} is damaged or cut off ({there}). {_how_to_save(path)}")
+        raise Damaged(path, there)
 
 
 def _explained(path: str, error: apsw.Error) -> DatabaseError:
     if isinstance(error, apsw.CorruptError | apsw.NotADBError | apsw.SQLError | apsw.MismatchError):
-        return DatabaseError(f"{path} is damaged or cut off ({error}). {_how_to_save(path)}")
+        return Damaged(path, str(error))
     if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
         return DatabaseError(
             f"{path} cannot be opened ({error}): it is being written, and its folder does not let you "

@@ -35,7 +35,11 @@ _VALUE_NAMES = {
 
 
 class DecodeError(Exception):
-    """These bytes are not what they should be; the message says in what way."""
+    """These bytes are not what they should be; `reason` says in what way."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 def decompress(data: bytes, size: int) -> bytes:
@@ -86,9 +90,10 @@ class Types:
 
     def table(self) -> TypeTable:
         """All types that the segments stored until now refer to."""
-        ((count,),) = self._database.query("SELECT count(*) FROM type WHERE run = ?", (self._run,))
+        ((count,),) = self._database.query("i", "SELECT count(*) FROM type WHERE run = ?", (self._run,))
         if count != self._table.size:
             rows = self._database.query(
+                "ib",
                 "SELECT number, CAST(name AS BLOB) FROM type WHERE run = ? AND number BETWEEN 0 AND ?"
                 " ORDER BY number",
                 (self._run, _NUMBER_MAX),

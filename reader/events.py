@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from . import decode
-from .database import Codes, Database
+from .database import Codes, Damaged, Database
 from .model import Event, Run
 
 INDEX_BITS = 18  # an event's id is its segment's id << 18, plus its index there
@@ -57,7 +57,7 @@ class Recording:
 
     def segments(self) -> Iterator[Segment]:
         """The segments that are there now, in the order of their start; a few at a time."""
-        ((last,),) = self.database.query("SELECT coalesce(max(id), 0) FROM segment")
+        ((last,),) = self.database.query("i", "SELECT coalesce(max(id), 0) FROM segment")
         after = (-(1 << 63), 0, 0)
         while True:
             # +id: the index on time serves, not the one on id
@@ -84,6 +84,7 @@ class Recording:
         return [
             (start, Segment(time(start), run, stream, sequence, id, time(end), count, complete))
             for start, stream, sequence, id, end, count, complete in self.database.query(
+                "iiiiiii",
                 'SELECT start, stream, sequence, id, "end", count, complete FROM segment'
                 f" WHERE run = ? AND {where}",
                 (run, *parameters),
@@ -102,15 +103,18 @@ class Recording:
 
     def events(self, segment: Segment) -> Iterator[Event]:
         """The events of a segment that were not shown."""
-        rows = self.database.query(
-            "SELECT process, start, base_depth, count, size, data FROM segment WHERE id = ?", (segment.id,)
-        )
-        if not rows:
-            return  # evicted meanwhile, and counted by the dumper
-        process, start, base_depth, count, size, data = rows[0]
-        source = self.database.source(self.run.id, segment.stream, process)
         read = self.shown.get(segment.id, 0)
+        count = segment.events
         try:
+            rows = self.database.query(
+                "iiiiib",
+                "SELECT process, start, base_depth, count, size, data FROM segment WHERE id = ?",
+                (segment.id,),
+            )
+            if not rows:
+                return  # evicted meanwhile, and counted by the dumper
+            process, start, base_depth, count, size, data = rows[0]
+            source = self.database.source(self.run.id, segment.stream, process)
             body = decode.Body(decode.decompress(data, size), start, base_depth)
             body.skip(read)
             for event in decode.events(
@@ -118,8 +122,8 @@ class Recording:
             ):
                 read += 1
                 yield event
-        except decode.DecodeError as error:
-            self.damages[segment.id] = Damage(segment.id, self.run.id, count, read, str(error))
+        except (decode.DecodeError, Damaged) as error:
+            self.damages[segment.id] = Damage(segment.id, self.run.id, count, read, error.reason)
 
 
 Opener = Callable[[Segment], Iterator[Event]]

@@ -16,11 +16,12 @@ def collect(database: Database) -> dict[str, Any]:
     runs = []
     for run in database.runs():
         ((events, stored),) = database.query(
+            "ii",
             "SELECT coalesce(sum(count), 0), coalesce(sum(length(data)), 0) FROM segment WHERE run = ?",
             (run.id,),
         )
-        ((processes,),) = database.query("SELECT count(*) FROM process WHERE run = ?", (run.id,))
-        ((threads,),) = database.query("SELECT count(*) FROM thread WHERE run = ?", (run.id,))
+        ((processes,),) = database.query("i", "SELECT count(*) FROM process WHERE run = ?", (run.id,))
+        ((threads,),) = database.query("i", "SELECT count(*) FROM thread WHERE run = ?", (run.id,))
         runs.append(
             {
                 "id": run.id,
