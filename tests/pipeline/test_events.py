@@ -1,12 +1,13 @@
 """What is recorded of particular programs: one at a time, each written for one question."""
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from recording import Event, Recording, run, without_addresses
+from recording import PYTRACE, Event, Recording, run, without_addresses
 
 Record = Callable[..., Recording]
 
@@ -20,6 +21,7 @@ def plain_output(recording: Recording, *args: str) -> str:
 
 
 def texts(events: list[Event]) -> list[str]:
+    """The text of each one's only argument."""
     return [without_addresses(event.value) for event in events]
 
 
@@ -357,6 +359,71 @@ def test_a_coroutine_under_asyncio(record: Record) -> None:
 # ---- what is a function ----
 
 
+def test_a_very_deep_recursion(record: Record) -> None:
+    recording = record(
+        """
+        import sys
+        sys.setrecursionlimit(60_000)
+
+        def dive(n):
+            return dive(n - 1) if n else 0
+
+        dive(50_000)
+        """
+    )
+    calls = recording.of("call", func="dive")
+    ends = recording.of("return", func="dive")
+    assert [event.depth for event in calls] == list(range(1, 50_002))
+    assert [event.depth for event in ends] == list(range(50_001, 0, -1))
+
+
+def test_the_end_of_the_interpreter(record: Record) -> None:
+    """What runs when the program's last line has run is part of it."""
+    recording = record(
+        """
+        import atexit
+
+        class Late:
+            def __del__(self):
+                last(2)
+
+        def last(n):
+            pass
+
+        late = Late()
+        atexit.register(last, 1)
+        """
+    )
+    assert [event.values["n"] for event in recording.of("call", func="last")] == ["1", "2"]
+    assert recording.kinds("last") == ["call", "return"] * 2
+
+
+def test_loss_is_counted(record: Record) -> None:
+    """A buffer far too small: what is not there has been counted, to the event."""
+    recording = record(
+        """
+        def work(first, second):
+            return first
+
+        for i in range(200_000):
+            work(i, "some text")
+        """,
+        "--buffer-size",
+        "256KiB",
+        "--modules",
+        "script.py",
+    )
+    kept = [event for event in recording.events if event.kind != "lost"]
+    lost = [int(event.values["count"]) for event in recording.events if event.kind == "lost"]
+    done = run([*PYTRACE, "info", str(recording.database), "--format", "json"], recording.script.parent)
+    [about] = json.loads(done.stdout)["runs"]
+    assert about["events"] == len(recording.events)
+    assert len(kept) + about["lost"] == 400_002
+    # what was lost at the very end has no event behind it to tell of it
+    assert sum(lost) <= about["lost"]
+    assert {event.depth for event in kept if event.func == "work"} == {1}
+
+
 def test_module_and_class_bodies(record: Record, tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("class Base:\n    class Inner:\n        pass\n")
     recording = record(
@@ -602,7 +669,7 @@ print(RAN)
 """
     )
     assert recording.stdout == "[]\n"
-    values = [without_addresses(event.values["value"]) for event in recording.of("call", func="taken")]
+    values = texts(recording.of("call", func="taken"))
     assert values == [
         "<__main__.Any at 0x…>",
         "Sub(5)",
@@ -668,7 +735,7 @@ def test_odd_values(record: Record) -> None:
             deep = deep.pop()
         """
     )
-    values = [without_addresses(event.values["value"]) for event in recording.of("call", func="taken")]
+    values = texts(recording.of("call", func="taken"))
     assert values == [
         *(
             "nan",
@@ -874,6 +941,65 @@ def test_odd_names(record: Record) -> None:
     assert "tricky" in names
     assert len(recording.of("call", func="taken")) == 3
     assert len(recording.of("call")) == len(recording.of("return"))
+
+
+def test_types_that_take_the_place_of_others(record: Record) -> None:
+    """Classes that die leave their addresses, and those of their names, to the next ones."""
+    recording = record(
+        """
+        import gc
+
+        def taken(value):
+            pass
+
+        for i in range(200):
+            kind = type(f"Type{i:03}", (), {})
+            taken(kind())
+            del kind
+            gc.collect()
+        """
+    )
+    values = texts(recording.of("call", func="taken"))
+    assert values == [f"<__main__.Type{i:03} at 0x…>" for i in range(200)]
+
+
+def test_repr_when_asked_for(record: Record) -> None:
+    recording = record(
+        """
+        from pytracer import log
+
+        class Shown:
+            def __repr__(self):
+                log("inside")
+                helper()
+                return "shown!"
+
+        class Fails:
+            def __repr__(self):
+                raise ValueError
+
+        class Odd:
+            def __repr__(self):
+                return 5
+
+        def helper():
+            pass
+
+        def taken(value):
+            pass
+
+        taken(Shown())
+        taken(Fails())
+        taken(Odd())
+        taken("x")
+        print(__import__("sys").exc_info())
+        """,
+        "--repr",
+    )
+    assert recording.stdout == "(None, None, None)\n"
+    values = texts(recording.of("call", func="taken"))
+    assert values == ["shown!", "<__main__.Fails at 0x…>", "<__main__.Odd at 0x…>", "'x'"]
+    assert recording.kinds("taken") == ["call", "return"] * 4
 
 
 def test_secret_arguments(record: Record) -> None:
