@@ -242,9 +242,20 @@ static void put_constant(struct out *out, enum value_constant constant)
         [CONSTANT_REDACTED] = "<redacted>",
         [CONSTANT_CUT] = "...",
         [CONSTANT_UNBOUND] = "<unbound>",
-        [CONSTANT_CYCLE] = "...",
     };
     put_string(out, texts[constant]);
+}
+
+/* A container within itself: repr shows the empty brackets of its kind. */
+static const char *cycle_text(const char *type)
+{
+    static const struct { const char *type, *text; } cycles[] = {
+        {"list", "[...]"}, {"tuple", "(...)"}, {"dict", "{...}"}, /* sets cannot */
+    };
+    for (size_t i = 0; type && i < sizeof cycles / sizeof *cycles; i++)
+        if (!strcmp(type, cycles[i].type))
+            return cycles[i].text;
+    return "...";
 }
 
 static void put_integer(struct out *out, int64_t n)
@@ -382,7 +393,10 @@ static void put_value(struct out *out, const struct value *value, const struct t
 {
     switch (value->content) {
     case VALUE_CONSTANT:
-        put_constant(out, value->constant);
+        if (value->constant == CONSTANT_CYCLE)
+            put_string(out, cycle_text(type_name(value, names)));
+        else
+            put_constant(out, value->constant);
         break;
     case VALUE_NAMED:
         put_named(out, value, names);

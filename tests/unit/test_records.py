@@ -15,7 +15,15 @@ from records import CONSTANTS, CONTAINERS, KINDS, NAMED, Google, Native, Record,
 
 TRUNCATED, MALFORMED = -1, -2
 
-TYPES = {1: "app.Order", 2: "app.make.<locals>.Point", 3: "ValueError", 4: "Größe", 5: "app.Tags"}
+TYPES = {
+    1: "app.Order",
+    2: "app.make.<locals>.Point",
+    3: "ValueError",
+    4: "Größe",
+    5: "app.Tags",
+    6: "list",
+    7: "dict",
+}
 
 
 @pytest.fixture(scope="module")
@@ -385,6 +393,9 @@ CUT = Val("constant", CONSTANTS.index("CUT"))
         (Val("constant", CONSTANTS.index("CUT"), type=5), "...", "app.Tags"),
         (Val("constant", CONSTANTS.index("UNBOUND")), "<unbound>", ""),
         (container("LIST", Val("constant", CONSTANTS.index("CYCLE"))), "[...]", "list"),
+        (container("LIST", 1, Val("constant", CONSTANTS.index("CYCLE"), type=6)), "[1, [...]]", "list"),
+        (Val("constant", CONSTANTS.index("CYCLE"), type=7), "{...}", "dict"),
+        (Val("constant", CONSTANTS.index("CYCLE"), type=1), "...", "app.Order"),
         (Val("text", b"it's", length=9), '"it\'s"...', "str"),
         (Val("data", b"ab", length=9), "b'ab'...", "bytes"),
         (container("LIST", 1, 2, length=5), "[1, 2, ...]", "list"),
