@@ -172,7 +172,8 @@ def test_block(tmp_path: Path) -> None:
         tmp_path,
         NAMES
         + "def before(): pass\ndef inside(): pass\ndef after(): pass\n"
-        + "before()\nwith trace(no_stdlib=True):\n    inside()\nafter()\nwith trace():\n    inside()\nafter()\n",
+        + "before()\nwith trace(no_stdlib=True):\n    inside()\nafter()\n"
+        + "with trace():\n    inside()\nafter()\n",
     )
     assert functions(tmp_path) == ["inside", "inside"]
     assert b"events of 1 process in traces.sqlite" in done.stderr
