@@ -396,7 +396,8 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
 static uint32_t room_for(int arguments)
 {
     size_t room = EVENT_HEAD_MAX + (size_t)arguments * (values_max + 2 * VALUE_ROOM_MIN);
-    return room > RING_MIN_CHUNK_SIZE / 2 ? RING_MIN_CHUNK_SIZE / 2 : (uint32_t)room;
+    size_t most = RING_MIN_CHUNK_SIZE / 2 - EVENT_HEAD_MAX; /* a lost record may come before it */
+    return (uint32_t)(room < most ? room : most);
 }
 
 static struct code_info *attach_info(PyCodeObject *code)

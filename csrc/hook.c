@@ -201,9 +201,8 @@ uint8_t *hook_room(struct thread *thread, size_t size)
 static bool close_stream(struct thread *thread)
 {
     struct stream *stream = &thread->stream;
-    uint8_t *p = stream->lost ? stream_next_chunk(stream, EVENT_HEAD_MAX) : NULL;
-    if (p != NULL)
-        put_lost(thread, p, hook_now(thread));
+    if (stream->lost && stream_claim(stream))
+        put_lost(thread, stream->next, hook_now(thread));
     stream_close(stream);
     return stream->lost == 0;
 }
@@ -289,8 +288,8 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
     uint64_t now = hook_now(thread);
     size_t count = names != NULL ? (size_t)PyTuple_GET_SIZE(names) : 0, name_max = 200;
     size_t room = EVENT_HEAD_MAX + values_max + (count + 1) * (values_max + VALUE_ROOM_MIN + name_max);
-    if (room > RING_MIN_CHUNK_SIZE / 2)
-        room = RING_MIN_CHUNK_SIZE / 2;
+    if (room > RING_MIN_CHUNK_SIZE / 2 - EVENT_HEAD_MAX)
+        room = RING_MIN_CHUNK_SIZE / 2 - EVENT_HEAD_MAX;
     if (count > 64) /* of values that short, this many fit */
         count = 64;
     uint8_t *record = hook_reserve(thread, room);

@@ -517,21 +517,28 @@ static uint8_t *drop(struct stream *stream)
 
 uint8_t *stream_next_chunk(struct stream *stream, size_t size)
 {
-    struct ring *ring = stream->ring;
-    if (!ring) /* abandoned */
+    if (!stream->ring) /* abandoned */
         return NULL;
-    if (size > ring->chunk_size / 2)
+    if (size > stream->ring->chunk_size / 2 || !stream_claim(stream))
         return drop(stream);
+    return stream->next;
+}
+
+bool stream_claim(struct stream *stream)
+{
+    struct ring *ring = stream->ring;
+    if (!ring)
+        return false;
     stream_close(stream);
 
     /* Read before the search: a chunk freed during it moves `freed`, and the next call sees that. */
     uint64_t freed = load(ring->header->freed, acquire) + 1;
     if (stream->freed_seen == freed)
-        return drop(stream);
+        return false;
     struct chunk_header *chunk = claim(ring, stream->process);
     if (!chunk) {
         stream->freed_seen = freed;
-        return drop(stream);
+        return false;
     }
 
     stream->freed_seen = 0;
@@ -552,7 +559,7 @@ uint8_t *stream_next_chunk(struct stream *stream, size_t size)
     store(chunk->min_depth, stream->depth, relaxed);
     store(chunk->last_time, stream->time, relaxed);
     RING_TEST_POINT(after_header);
-    return stream->next;
+    return true;
 }
 
 /* ---- dumper ------------------------------------------------------------------------------- */

@@ -163,7 +163,9 @@ void stream_close(struct stream *stream);
  * until stream_open makes a stream of the child's own. */
 void stream_abandon(struct stream *stream);
 
-/* Cold part of stream_reserve: seals the chunk and claims another. */
+/* Seals the chunk and claims another. False: none is free, or the stream has been abandoned. */
+bool stream_claim(struct stream *stream);
+/* Cold part of stream_reserve: the same, and a failure counts as a record dropped. */
 uint8_t *stream_next_chunk(struct stream *stream, size_t size);
 
 /* Room for a record of up to `size` bytes (at most RING_MIN_CHUNK_SIZE / 2), or NULL: no chunk is
