@@ -375,14 +375,11 @@ void session_leave(int exit_status)
     ring_process_exit(&self.ring, self.process, exit_status);
     if (!self.leader)
         return;
-    static const char late[] = "pytrace: the recording is not yet saved; that goes on in the background";
-    if (!wait_saved()) {
-        if (!self.quiet)
-            say(late, sizeof late - 1);
-        return;
-    }
     const char *message = self.ring.header->message;
-    size_t size = strnlen(message, RING_MESSAGE_SIZE);
-    if (size && !self.quiet)
-        say(message, size);
+    if (!wait_saved())
+        message = "pytrace: the recording is not yet saved; that goes on in the background";
+    else if (ring_dumper_state(&self.ring) != DUMPER_FINISHED)
+        message = "pytrace: saved; other processes of the program are still being recorded";
+    if (!self.quiet)
+        say(message, strnlen(message, RING_MESSAGE_SIZE));
 }

@@ -310,6 +310,38 @@ def test_forked_children_are_recorded(tmp_path: Path) -> None:
     assert len({event["pid"] for event in events}) == 3
 
 
+def test_child_that_goes_on(tmp_path: Path) -> None:
+    """The program does not wait for it, and the recording goes on with it."""
+    script = write(
+        tmp_path,
+        "script.py",
+        """
+        import os, sys
+        def late(n): return n
+        if os.fork() == 0:
+            sys.stdin.readline()
+            late(1)
+            os._exit(3)
+        """,
+    )
+    read_end, write_end = os.pipe()
+    with open(read_end, "rb") as stdin:
+        done = subprocess.run(
+            [*PYTRACE, script],
+            cwd=tmp_path,
+            env=environment(),
+            stdin=stdin,
+            stderr=subprocess.PIPE,
+            timeout=TIMEOUT,
+        )
+    assert done.stderr == b"pytrace: saved; other processes of the program are still being recorded\n"
+    assert info(tmp_path / "traces.sqlite")[0]["finished"] is None
+    os.write(write_end, b"\n")
+    os.close(write_end)
+    wait_for(lambda: info(tmp_path / "traces.sqlite")[0]["finished"], "the end of the run")
+    assert calls(tmp_path / "traces.sqlite", "late") == 1
+
+
 def test_large_loss_is_told(tmp_path: Path) -> None:
     script = write(tmp_path, "script.py", "def f(a): pass\nfor i in range(300000): f('x' * 100)\n")
     done = run([*PYTRACE, "--buffer-size", "256k", script], tmp_path)
