@@ -166,7 +166,7 @@ def _print_runs(database: Database, runs: list[Run], options: argparse.Namespace
         output.flush()
         raise
     if nothing and not damages and options.limit != 0:
-        _complain(_why_nothing(database, runs))
+        _complain(_why_nothing(database, runs, options.follow))
     return _report(damages)
 
 
@@ -188,12 +188,12 @@ def _wants_colour(choice: str) -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _why_nothing(database: Database, runs: list[Run]) -> str:
+def _why_nothing(database: Database, runs: list[Run], followed: bool) -> str:
     if not runs:
         return f"{database.path} holds no recording yet. Record one with: pytrace script.py"
     if any(run.evicted for run in runs):
         return "all events of this run were removed to keep the size (a larger --max-size helps)"
-    if any(run.finished is None for run in runs):
+    if not followed and any(run.finished is None for run in runs):
         return "nothing has been recorded yet; --follow waits for what comes"
     return "nothing was recorded in this run"
 

@@ -233,6 +233,7 @@ def _check_file(path: str) -> None:
             raise DatabaseError(f"{path} is not a file. {_how_to_record(path)}")
         with open(path, "rb") as file:
             header = file.read(_HEADER_SIZE)
+            size = os.fstat(file.fileno()).st_size  # behind the header: it may be growing
     except FileNotFoundError:
         option = "" if path == DEFAULT_PATH else f"-o {path} "
         raise DatabaseError(f"there is no {path}. Record one with: pytrace {option}script.py") from None
@@ -250,9 +251,8 @@ def _check_file(path: str) -> None:
     # SQLite would notice only when it comes to what is missing
     page_size = int.from_bytes(header[16:18]) if header[16:18] != b"\0\1" else 1 << 16
     whole = page_size * int.from_bytes(header[28:32])
-    if (len(header) < _HEADER_SIZE or status.st_size < whole) and not _has_writer(path):
-        there = f"{status.st_size} of {whole} bytes are there"
-        raise Damaged(path, there)
+    if (len(header) < _HEADER_SIZE or size < whole) and not _has_writer(path):
+        raise Damaged(path, f"{size} of {whole} bytes are there")
 
 
 def _explained(path: str, error: apsw.Error) -> DatabaseError:

@@ -112,6 +112,13 @@ def test_a_finished_run_ends_at_once(made: Handmade, run: int) -> None:
     assert len(printed(made.path, "--follow").stdout.splitlines()) == 2
 
 
+def test_a_run_that_records_nothing(made: Handmade, run: int, follower: Follower) -> None:
+    made.finish(run)
+    assert follower.end() == 0
+    assert follower.process.stderr is not None
+    assert follower.process.stderr.read() == "pytrace: nothing was recorded in this run\n"
+
+
 def test_limit_ends_it(made: Handmade, run: int) -> None:
     made.segment(run, steps(0, 1, 2), complete=False)
     assert len(printed(made.path, "--follow", "--limit", 2).stdout.splitlines()) == 2
