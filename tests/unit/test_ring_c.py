@@ -79,3 +79,11 @@ def test_mutations_are_known() -> None:
     model = (ROOT / "csrc" / "ring.pml").read_text()
     assert MUTATIONS
     assert set(MUTATIONS) == set(re.findall(r"^#ifn?def ([A-Z_]+_[A-Z_]+)$", model, re.MULTILINE))
+
+
+def test_every_atomic_has_its_row() -> None:
+    table = (ROOT / "docs" / "ring.md").read_text().partition("## Atomics")[2]
+    layout = (ROOT / "csrc" / "ring_abi.h").read_text()
+    atomics = re.findall(r"^ +_Atomic \w+ (\w+);", layout, re.MULTILINE)
+    assert len(atomics) == layout.count("_Atomic ")
+    assert [name for name in atomics if not re.search(rf"`(\w+\.)?{name}`", table)] == []
