@@ -125,24 +125,57 @@ static void check_batches(const uint8_t *data, size_t size, uint32_t expected)
     CHECK(answer == BATCH_TOO_SMALL ? count < expected : count == expected);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void check_body(const uint8_t *data, size_t size)
 {
     struct event event, skimmed;
     long decoded = event_decode(data, size, &event);
     uint32_t count;
 
-    if (decoded > 0)
+    if (decoded > 0) {
         CHECK(event_skim(data, size, &skimmed) == decoded && skimmed.value_count == event.value_count);
-    else if (event_skim(data, size, &skimmed) > 0) /* then it is a value that cannot be read */
-        for (const uint8_t *cursor = NULL;;) {
-            struct value value;
-            if (!event_value(&skimmed, &cursor, &value))
-                break;
-        }
+    } else if (event_skim(data, size, &skimmed) > 0) { /* then it is a value that cannot be read */
+        const uint8_t *cursor = NULL;
+        struct value value;
+        while (event_value(&skimmed, &cursor, &value))
+            ;
+    }
     count = walk(data, size, segment_next, true);
     CHECK(walk(data, size, segment_skim, false) >= count);
     check_batches(data, size, count);
+}
+
+/* The same bytes with lengths around them that are right, so that what is inside is looked at: as
+ * the record's fields (values = 0), or as those of a value in it, or of a value in that, .... */
+static void check_inside(const uint8_t *data, size_t size, int values)
+{
+    uint8_t *body = malloc(size + 64), *exact, *end;
+    uint8_t *opened[8];
+
+    CHECK(body && values < 8);
+    end = event_open(body, EVENT_CALL, 1);
+    for (int i = 0; i < values; i++)
+        end = opened[i] = value_open(end, i ? VALUE_ITEM : EVENT_VALUE);
+    if (size)
+        memcpy(end, data, size);
+    end += size;
+    for (int i = values; i-- > 0;)
+        end = value_close(opened[i], end);
+    end = event_close(body, end);
+    size = (size_t)(end - body);
+    exact = malloc(size); /* so that a read behind the end is seen */
+    CHECK(exact);
+    memcpy(exact, body, size);
+    check_body(exact, size);
+    free(exact);
+    free(body);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    check_body(data, size);
+    for (int values = 0; values < 3; values++)
+        check_inside(data, size, values);
     return 0;
 }
 
