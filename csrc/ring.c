@@ -340,13 +340,11 @@ static uint32_t process_word(enum process_state state, uint32_t pid)
 int ring_process_register(struct ring *ring, uint32_t parent)
 {
     uint32_t pid = (uint32_t)getpid();
+    if (pid_namespace() != ring->header->pid_namespace)
+        return -EXDEV;
     uint64_t start_time = ring_start_time(pid);
-    uint64_t here = pid_namespace();
-
     if (!start_time)
         return -ESRCH;
-    if (here != ring->header->pid_namespace)
-        return -EXDEV;
     for (uint32_t i = 0; i < RING_PROCESSES; i++) {
         struct ring_process *process = &ring->header->processes[i];
         uint32_t none = PROCESS_NONE;
