@@ -16,6 +16,7 @@ PIDFD_INFO_SIZE = 64
 PIDFD_INFO_EXIT_CODE = 60  # offset of the last field, int32_t
 
 CHECK_SECONDS = 0.1
+MAX_WATCHED = 500  # leaves file descriptors for the ring, which needs them to see who lives
 
 
 class Stat(NamedTuple):
@@ -56,12 +57,15 @@ def reaped_status(pidfd: int) -> int | None:
 class Process:
     """One registered process, watched until it has ended."""
 
-    def __init__(self, ring: Ring, number: int) -> None:
+    def __init__(self, ring: Ring, number: int, watch: bool) -> None:
+        """watch: hold a file descriptor of it, which tells when and how it ends."""
         self.number = number
         self.pid = ring.process_pid(number)
         self.parent = ring.process_parent(number)
         self._ring = ring
         self.pidfd: int | None = None
+        if not watch:
+            return
         try:
             self.pidfd = os.pidfd_open(self.pid)
         except OSError:
@@ -109,6 +113,7 @@ class Processes:
         self.count = 0  # registered so far
         self.running: list[Process] = []  # those whose end has not been dealt with
         self.saved: set[int] = set()  # numbers of the others
+        self._lost = 0  # of the saved
 
     def look(self) -> list[Process]:
         """Takes up the processes that have registered since the last look, and returns them."""
@@ -122,9 +127,10 @@ class Processes:
             if state == STARTING and self._ring.process_alive(number):
                 self._starting.append(number)
             elif state in (STARTING, SAVED):  # died while it registered; saved by a dumper before this one
-                self.saved.add(number)
+                self._is_saved(number)
             else:
-                new.append(Process(self._ring, number))
+                watch = len(self.running) + len(new) < MAX_WATCHED
+                new.append(Process(self._ring, number, watch))
         for process in new:
             if process.pidfd is not None:
                 self._poll.register(process.pidfd, select.POLLIN)
@@ -143,10 +149,18 @@ class Processes:
         """All of these has been saved."""
         for process in processes:
             self.running.remove(process)
-            self.saved.add(process.number)
+            self._is_saved(process.number)
             if process.pidfd is not None:
                 self._forget(process.pidfd)
             process.close()
+
+    def lost(self) -> int:
+        """Records that all of them have dropped."""
+        return self._lost + sum(self._ring.process_lost(process.number) for process in self.running)
+
+    def _is_saved(self, number: int) -> None:
+        self.saved.add(number)
+        self._lost += self._ring.process_lost(number)
 
     def over(self) -> bool:
         """True: there has been one, and none is left."""

@@ -36,11 +36,13 @@ if sys.version_info >= (3, 14):
 else:
     from backports.zstd import ZstdCompressor
 
-# Compression by how much of the ring is in use: faster before anything is lost.
-LEVELS = ((0.5, 1), (0.75, -5), (1.0, -20))
+# zstd's level by how much of the ring is in use. Still lower ones write so much more that nothing is
+# won; docs/dumper.md has the measurements.
+LEVELS = ((0.5, 1), (1.0, -1))
 BATCHES = 16  # of a full ring
 WAIT_BUSY = 0.002  # s
-WAIT_IDLE = 0.04  # s, reached step by step
+WAIT_IDLE = 0.04  # s, reached step by step; less where a ring is small:
+FILL_RATE = 300e6  # bytes/s that programs write at most; a quarter of the ring may fill meanwhile
 WAIT_GROWTH = 1.1
 LIVE_SECONDS = 0.1  # between two commits of unfinished chunks
 LIVE_SHARE = 0.1  # of the time, at most, goes into them
@@ -73,6 +75,7 @@ class Pump:
         self._open_store = open_store
         self._program = program
         self._step = step
+        self._wait_idle = max(WAIT_BUSY, min(WAIT_IDLE, ring.size / 4 / FILL_RATE))
         self._batch_size = max(1, ring.chunk_count // BATCHES)
         self._compressors = {level: ZstdCompressor(level) for _, level in LEVELS}
         self._new: list[Process] = []  # not in the database yet
@@ -81,7 +84,7 @@ class Pump:
         self._decoded: dict[Key, int] = {}  # bytes of unfinished chunks of definitions
         self._nonsense = 0  # definitions refused
         self._losses = (0, 0)
-        self._owners_gone: set[int] = set()  # numbers of processes that will write no more
+        self._ended: set[int] = set()  # numbers of processes that had ended before this pass's look
         self._live_next = 0.0
         self._clock_known = False
 
@@ -122,7 +125,7 @@ class Pump:
                     return
                 if not self.processes.count and stillborn:
                     return
-            wait = WAIT_BUSY if busy else min(wait * WAIT_GROWTH, WAIT_IDLE)
+            wait = WAIT_BUSY if busy else min(wait * WAIT_GROWTH, self._wait_idle)
             self.processes.wait(wait)
 
     def say_saved(self) -> None:
@@ -151,7 +154,7 @@ class Pump:
         stays in the ring."""
         self._new += self.processes.look()
         ended = self.processes.ended(now)
-        self._owners_gone = self.processes.saved.union(process.number for process in ended)
+        self._ended = {process.number for process in ended}
 
         chunks, bad = self.ring.look()
         final: list[Chunk] = []
@@ -188,7 +191,7 @@ class Pump:
 
     def _is_final(self, chunk: Chunk) -> bool:
         """True: nothing more will be written to this chunk."""
-        return chunk.sealed or chunk.process in self._owners_gone
+        return chunk.sealed or chunk.process in self._ended or chunk.process in self.processes.saved
 
     def _take_definitions(self, store: Store, bad: int) -> None:
         """Stores what has been defined since the last time, together with new processes and losses."""
@@ -204,8 +207,7 @@ class Pump:
             if chunk.used > start:
                 rows = self._decode(chunk, start, rows)
                 decoded[chunk.key] = chunk.used
-        lost = sum(self.ring.process_lost(number) for number in range(self.processes.count))
-        losses = (lost, bad + self._nonsense)
+        losses = (self.processes.lost(), bad + self._nonsense)
         scale = 0 if self._clock_known else self.ring.clock_scale()
         if rows or self._new or scale or losses != self._losses:
             with store.transaction():

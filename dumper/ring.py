@@ -60,6 +60,7 @@ class Ring:
         if error:
             raise OSError(-error, os.strerror(-error), path)
         self.chunk_count: int = self._ring.chunk_count
+        self.size: int = self.chunk_count * self._ring.chunk_size  # bytes, of all bodies
         self._views = ffi.new("struct chunk_view[]", self.chunk_count)
         self._bad = ffi.new("uint32_t *")
 
