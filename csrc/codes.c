@@ -516,7 +516,7 @@ uint32_t codes_type(PyTypeObject *type)
     bool heap = type->tp_flags & Py_TPFLAGS_HEAPTYPE;
     PyObject *qualname = heap ? ((PyHeapTypeObject *)type)->ht_qualname : NULL;
     const void *name = heap ? (const void *)qualname : type->tp_name;
-    Py_hash_t hash = qualname != NULL && PyUnicode_CheckExact(qualname) ? ((PyASCIIObject *)qualname)->hash : 0;
+    Py_hash_t hash = qualname != NULL && PyUnicode_CheckExact(qualname) ? PyObject_Hash(qualname) : 0;
 
     if (types_used * 2 >= types_size && !types_grow())
         return 0;
