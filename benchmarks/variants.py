@@ -42,13 +42,10 @@ OUT_OF_SCOPE = Variant(
 )
 if sys.version_info >= (3, 12):
     NOTHING = Variant("do-nothing", "noop:vectorcall")
-    NOTHINGS = (
-        NOTHING,
-        Variant("do-nothing, all events", "noop:all"),
-        Variant("do-nothing, METH_FASTCALL", "noop:fastcall"),
-    )
+    NOTHING_ALL = Variant("do-nothing, all events", "noop:all")
+    NOTHINGS = (NOTHING, NOTHING_ALL, Variant("do-nothing, METH_FASTCALL", "noop:fastcall"))
 else:
-    NOTHING = Variant("do-nothing", "noop:profile")
+    NOTHING = NOTHING_ALL = Variant("do-nothing", "noop:profile")
     NOTHINGS = (NOTHING,)
 TRACE0 = Variant("trace0", "trace0", "trace0")
 VIZTRACER = Variant("VizTracer", "viztracer", "viztracer", fewer=2)
