@@ -1,5 +1,6 @@
 """The ring's C tests, under sanitizers, and the Spin model of its protocol."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -23,9 +24,16 @@ RUNS = [
 MUTATIONS = re.findall(r"^ \*   -D(\w+) ", (ROOT / "csrc" / "ring.pml").read_text(), re.MULTILINE)
 
 
-def run(*command: str | Path) -> str:
+def run(*command: str | Path, **environment: str) -> str:
     """Runs to the end, and returns what it says; fails with that where the status is not 0."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+    done = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        env=os.environ | environment,
+    )
     assert done.returncode == 0, done.stdout
     return done.stdout
 
@@ -41,8 +49,8 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize(("sanitizer", "program"), RUNS)
-def test_program(builds: dict[str, Path], sanitizer: str, program: str) -> None:
-    run(builds[sanitizer] / program)
+def test_program(builds: dict[str, Path], tmp_path: Path, sanitizer: str, program: str) -> None:
+    run(builds[sanitizer] / program, RING_FOLDER=str(tmp_path))
 
 
 needs_spin = pytest.mark.skipif(shutil.which("spin") is None, reason="spin is not installed")
