@@ -46,6 +46,7 @@ static void test_full(void)
         for (int i = 0; i < 100 * round; i++)
             here += !produce(&stream, number);
         CHECK_EQUAL(here, 100 * round + 1);
+        CHECK(!stream_claim(&stream)); /* only asks: no record is dropped */
         CHECK_EQUAL(stream.lost, here);
         dropped += here;
         number += here;
