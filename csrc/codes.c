@@ -75,6 +75,13 @@ size_t codes_qualified(char *buffer, size_t size, PyObject *module, PyObject *qu
 
 /* ---- configuration ------------------------------------------------------------------------ */
 
+/* Answers for names seen lately, by address and hash: the same keys come again and again. */
+static struct {
+    PyObject *name; /* for comparison only */
+    Py_hash_t hash;
+    bool secret;
+} secrets[256];
+
 static void free_info(void *info)
 {
     if (info != NULL) {
@@ -141,6 +148,7 @@ int codes_configure(const struct codes_config *from)
     if (has_redact)
         regfree(&redact);
     has_redact = false;
+    memset(secrets, 0, sizeof secrets);
     if (from->redact != NULL) {
         char message[200];
         if (regcomp(&redact, from->redact, REG_EXTENDED | REG_ICASE | REG_NOSUB)) {
@@ -329,11 +337,19 @@ static int argument_slot(PyCodeObject *code, int position)
 
 static PyObject *slot_name(PyCodeObject *code, int slot) { return PyTuple_GET_ITEM(code->co_localsplusnames, slot); }
 
-static bool looks_secret(PyObject *name)
+bool codes_secret(PyObject *name)
 {
     char text[256];
+    if (!has_redact)
+        return false;
+    Py_hash_t hash = PyObject_Hash(name);
+    size_t at = (size_t)hash % (sizeof secrets / sizeof *secrets);
+    if (secrets[at].name == name && secrets[at].hash == hash)
+        return secrets[at].secret;
     text[text_of(text, sizeof text - 1, name)] = 0;
-    return has_redact && regexec(&redact, text, 0, NULL, 0) == 0;
+    secrets[at].name = name;
+    secrets[at].hash = hash;
+    return secrets[at].secret = regexec(&redact, text, 0, NULL, 0) == 0;
 }
 
 static void make_head(struct code_info *info)
@@ -377,7 +393,7 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
         char kind = PyBytes_AS_STRING(code->co_localspluskinds)[slot];
         info->arguments[i].slot = (uint16_t)slot;
         info->arguments[i].cell = (kind & 0x40) != 0; /* CO_FAST_CELL */
-        info->arguments[i].redacted = looks_secret(name);
+        info->arguments[i].redacted = codes_secret(name);
         info->arguments[i].special = info->arguments[i].cell || info->arguments[i].redacted;
         if ((size_t)(p - body) + each + 64 < DEFINITION_MAX)
             p = wire_put_bytes(p, 6, text, text_of(text, each, name));

@@ -85,6 +85,9 @@ int codes_notrace(PyCodeObject *code);
 /* The number of a type, defined at first sight; 0 where there is no room for its definition. */
 uint32_t codes_type(PyTypeObject *type);
 
+/* Does the name of an argument, or the key of a dict, look as if its value were a secret? `name`: a str. */
+bool codes_secret(PyObject *name);
+
 /* Definitions that hook.c makes. False: no room now. */
 bool codes_define_thread(uint32_t stream, uint64_t tid, const char *name, size_t size);
 bool codes_define_process(uint32_t parent, const char *command, size_t size, const char *python);

@@ -208,7 +208,10 @@ static uint8_t *put_dict(uint8_t *p, uint8_t *limit, PyObject *dict, const struc
         hold(value);
         /* the key must leave room for its value */
         p = put_value(p, limit - TAIL - VALUE_ROOM_MIN, VALUE_ITEM, key, outer, depth - 1);
-        p = put_value(p, limit - TAIL, VALUE_ITEM, value, outer, depth - 1);
+        if (PyUnicode_CheckExact(key) && codes_secret(key))
+            p = values_put_redacted(p, VALUE_ITEM, value);
+        else
+            p = put_value(p, limit - TAIL, VALUE_ITEM, value, outer, depth - 1);
         let_go(value);
         stored++;
     }
@@ -288,7 +291,7 @@ static uint8_t *put_content(uint8_t *p, uint8_t *limit, PyObject *object, const 
 
     for (const struct outer *o = outer; o != NULL; o = o->outer)
         if (o->object == object)
-            return event_put(p, VALUE_CONSTANT, CONSTANT_CYCLE);
+            return put_type(event_put(p, VALUE_CONSTANT, CONSTANT_CYCLE), object);
     const struct outer here = {object, outer};
 
     /* The types whose content is read, with their subclasses. */
