@@ -9,6 +9,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 import uuid
@@ -105,17 +106,15 @@ def producer_module() -> Any:
     tag = f"{version}-{sys.implementation.cache_tag}-{os.getuid()}"
     folder = Path(tempfile.gettempdir()) / f"pytrace-test-producer-{tag}"
     if not folder.exists():
+        made = Path(tempfile.mkdtemp(dir=folder.parent))
         builder = cffi.FFI()
         builder.cdef(DECLARATIONS)
-        builder.set_source(
-            "_producer",
-            SOURCE,
-            sources=[str(CSRC / "ring.c")],
-            include_dirs=[str(CSRC)],
-            extra_compile_args=["-O1"],
-        )
-        made = Path(tempfile.mkdtemp(dir=folder.parent))
-        builder.compile(tmpdir=str(made))
+        builder.set_source("_producer", SOURCE)
+        builder.emit_c_code(str(made / "_producer.c"))
+        headers = [f"-I{CSRC}", f"-I{sysconfig.get_paths()['include']}"]
+        library = made / f"_producer{sysconfig.get_config_var('EXT_SUFFIX')}"
+        command = [os.environ.get("CC", "cc"), "-std=gnu11", "-O1", "-shared", "-fPIC", *headers]
+        subprocess.run([*command, made / "_producer.c", CSRC / "ring.c", "-o", library], check=True)
         made.rename(folder)
     (library,) = folder.glob("_producer*.so")
     spec = importlib.util.spec_from_file_location("_producer", library)
