@@ -219,7 +219,8 @@ def test_nothing_stays_behind(tmp_path: Path) -> None:
     with waiting(tmp_path) as process:
         assert len(rings(process.pid)) == 1
         saver = wait_for(lambda: dumper(process.pid), "the dumper")
-        assert Path(f"/proc/{saver}/cmdline").read_bytes().startswith(b"pytrace: dumper for python script.py")
+        title = b"pytrace: dumper for python script.py"
+        wait_for(lambda: Path(f"/proc/{saver}/cmdline").read_bytes().startswith(title), "its title")
         assert os.getsid(saver) not in (os.getsid(process.pid), saver)
         assert {os.readlink(f"/proc/{saver}/fd/{fd}") for fd in range(3)} == {"/dev/null"}
         assert os.readlink(f"/proc/{saver}/cwd") == "/"
@@ -325,16 +326,11 @@ def test_child_that_goes_on(tmp_path: Path) -> None:
         """,
     )
     read_end, write_end = os.pipe()
-    with open(read_end, "rb") as stdin:
-        done = subprocess.run(
-            [*PYTRACE, script],
-            cwd=tmp_path,
-            env=environment(),
-            stdin=stdin,
-            stderr=subprocess.PIPE,
-            timeout=TIMEOUT,
-        )
-    assert done.stderr == b"pytrace: saved; other processes of the program are still being recorded\n"
+    with open(read_end, "rb") as stdin, open(tmp_path / "stderr", "wb") as stderr:
+        command = [*PYTRACE, script]
+        subprocess.run(command, cwd=tmp_path, env=environment(), stdin=stdin, stderr=stderr, timeout=TIMEOUT)
+    summary = (tmp_path / "stderr").read_text()
+    assert summary == "pytrace: saved; other processes of the program are still being recorded\n"
     assert info(tmp_path / "traces.sqlite")[0]["finished"] is None
     os.write(write_end, b"\n")
     os.close(write_end)
