@@ -1,7 +1,7 @@
 """Whether anything is lost while a program makes events as fast as it can."""
 
 from benchmarks.measure import Result, measure
-from benchmarks.programs import TEN, workload
+from benchmarks.programs import TEN, named, workload
 from benchmarks.report import Row, say, table
 from benchmarks.variants import PYTRACE, Options
 
@@ -34,4 +34,4 @@ def rows(options: Options) -> list[Row]:
         events = sum(results[name].total("events") for name in names)
         return Row(f"lost: {what}", "0", "0", f"{lost:,.0f} of {lost + events:,.0f}")
 
-    return [row("fib(32)", ["fib(32)"]), row("ten programs", list(programs)), row(objects, [objects])]
+    return [row("fib(32)", ["fib(32)"]), row(named(programs), list(programs)), row(objects, [objects])]

@@ -3,6 +3,7 @@
 Prints each one's slowdown by every tracer, and for pytrace what the recordings came to.
 """
 
+from collections.abc import Sized
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -50,7 +51,10 @@ def rows(options: Options) -> list[Row]:
     say(table(("program", *names), lines))
     if PYTRACE.name not in means or BARE.name not in means:
         return []
-    return [*speed(means), *recorded({program: of[PYTRACE.name] for program, of in results.items()})]
+    return [
+        *speed(means, named(results)),
+        *recorded({program: of[PYTRACE.name] for program, of in results.items()}),
+    ]
 
 
 def slowdown(of: dict[str, Result], name: str) -> float:
@@ -62,10 +66,14 @@ def cell(of: dict[str, Result], name: str) -> str:
     return f"over {ratio}" if of[name].cut else f"{ratio} ±{of[name].spread:.0%}"
 
 
-def speed(means: dict[str, float]) -> list[Row]:
+def named(results: Sized) -> str:
+    return "ten programs" if len(results) == len(TEN) else f"{len(results)} programs"
+
+
+def speed(means: dict[str, float], programs: str) -> list[Row]:
     pytrace = means[PYTRACE.name]
     peer = f"not above trace0's {means[TRACE0.name]:.2f}x" if TRACE0.name in means else "not above trace0's"
-    made = [Row("ten programs, geometric mean over bare", peer, "1.45x", f"{pytrace:.2f}x")]
+    made = [Row(f"{programs}, geometric mean over bare", peer, "1.45x", f"{pytrace:.2f}x")]
     if VIZTRACER_VALUES.name in means:
         ratio = (means[VIZTRACER_VALUES.name] - 1) / (pytrace - 1)
         made.append(Row("added time, smaller than VizTracer's with values by", "40x", "75x", f"{ratio:.0f}x"))
@@ -96,9 +104,9 @@ def recorded(results: dict[str, Result]) -> list[Row]:
         )
     say(table(("pytrace", "events", "million/s", "lost", "bytes an event", "dumper ns an event"), lines))
     return [
-        Row("disk, bytes an event: ten programs", "4", "2.5", f"{geometric_mean(sizes):.2f}"),
+        Row(f"disk, bytes an event: {named(results)}", "4", "2.5", f"{geometric_mean(sizes):.2f}"),
         Row(
-            "dumper, CPU ns an event: ten programs",
+            f"dumper, CPU ns an event: {named(results)}",
             "60",
             "40",
             f"{geometric_mean(costs):.0f} ({all_cost * 1e9:.0f} over all events)",
