@@ -467,49 +467,111 @@ int codes_notrace(PyCodeObject *code)
 
 /* ---- types -------------------------------------------------------------------------------- */
 
-/* By address. A type may die and another come to its place: its name, with the name's hash, has
- * to be the same too, else it is defined anew. */
-struct type_slot {
-    PyTypeObject *type;
-    const void *name;
-    Py_hash_t hash;
-    uint32_t number;
-};
-
-static struct type_slot *types;
+/* By address. A type may die and another come to its place: then its version differs (which is unique
+ * where it is not 0, and changes when the type does), and its name or the name's hash. */
+static struct type_info *types;
 static size_t types_size, types_used; /* size: a power of two */
 
-static size_t type_start(const PyTypeObject *type)
+static size_t type_home(const PyTypeObject *type)
 {
-    uint64_t address = (uint64_t)(uintptr_t)type;
-    return (size_t)((address >> 4) * 0x9E3779B97F4A7C15u >> 32) & (types_size - 1);
+    return (size_t)(((uint64_t)(uintptr_t)type >> 4) * 0x9E3779B97F4A7C15u >> 32) & (types_size - 1);
+}
+
+static struct type_info *type_find(const PyTypeObject *type)
+{
+    size_t at = type_home(type);
+    while (types[at].type != NULL && types[at].type != type)
+        at = (at + 1) & (types_size - 1);
+    return &types[at];
 }
 
 static bool types_grow(void)
 {
-    struct type_slot *old = types;
+    struct type_info *old = types;
     size_t old_size = types_size, size = old_size ? old_size * 2 : 256;
-    struct type_slot *bigger = PyMem_RawCalloc(size, sizeof *bigger);
+    struct type_info *bigger = PyMem_RawCalloc(size, sizeof *bigger);
     if (bigger == NULL)
         return false;
     types = bigger;
     types_size = size;
     for (size_t i = 0; i < old_size; i++)
-        if (old[i].type != NULL) {
-            size_t at = type_start(old[i].type);
-            while (types[at].type != NULL)
-                at = (at + 1) & (size - 1);
-            types[at] = old[i];
-        }
+        if (old[i].type != NULL)
+            *type_find(old[i].type) = old[i];
     PyMem_RawFree(old);
     return true;
 }
 
-static uint32_t define_type(PyTypeObject *type, PyObject *qualname)
+static const struct {
+    PyTypeObject *type;
+    enum type_kind kind;
+    bool subclasses; /* are read like it */
+} kinds[] = {
+    {&PyBool_Type, KIND_BOOL, false},
+    {&PyLong_Type, KIND_INT, true},
+    {&PyFloat_Type, KIND_FLOAT, true},
+    {&PyUnicode_Type, KIND_STR, true},
+    {&PyBytes_Type, KIND_BYTES, true},
+    {&PyTuple_Type, KIND_TUPLE, true},
+    {&PyList_Type, KIND_LIST, true},
+    {&PyDict_Type, KIND_DICT, true},
+    {&PySet_Type, KIND_SET, true},
+    {&PyFrozenSet_Type, KIND_SET, true},
+    {&PyType_Type, KIND_CLASS, true},
+    {&PyFunction_Type, KIND_FUNCTION, false},
+    {&PyMethod_Type, KIND_METHOD, false},
+    {&PyCFunction_Type, KIND_BUILTIN, false},
+    {&PyModule_Type, KIND_MODULE, false},
+    {&PyEllipsis_Type, KIND_ELLIPSIS, false},
+};
+
+static void classify(struct type_info *info, PyTypeObject *type)
+{
+    if (type == Py_TYPE(Py_None) || type == Py_TYPE(Py_NotImplemented)) {
+        info->kind = type == Py_TYPE(Py_None) ? KIND_NONE : KIND_NOT_IMPLEMENTED;
+        info->exact = true;
+        return;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (type == kinds[i].type || (kinds[i].subclasses && PyType_IsSubtype(type, kinds[i].type))) {
+            info->kind = (uint8_t)kinds[i].kind;
+            info->exact = type == kinds[i].type;
+            return;
+        }
+    info->kind = PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS) ? KIND_EXCEPTION : KIND_OBJECT;
+}
+
+static PyObject *type_qualname(PyTypeObject *type)
+{
+    return type->tp_flags & Py_TPFLAGS_HEAPTYPE ? ((PyHeapTypeObject *)type)->ht_qualname : NULL;
+}
+
+struct type_info *codes_type_info(PyTypeObject *type)
+{
+    static struct type_info none; /* memory is short: an object of an unknown type */
+    if (types_used * 2 >= types_size && !types_grow())
+        return &none;
+    struct type_info *info = type_find(type);
+    unsigned version = type->tp_version_tag;
+    if (info->type == type && info->version == version && version != 0)
+        return info;
+    PyObject *qualname = type_qualname(type);
+    const void *name = qualname != NULL ? (const void *)qualname : type->tp_name;
+    Py_hash_t hash = qualname != NULL && PyUnicode_CheckExact(qualname) ? PyObject_Hash(qualname) : 0;
+    if (info->type != type || info->name != name || info->hash != hash) {
+        types_used += info->type == NULL;
+        *info = (struct type_info){.type = type, .name = name, .hash = hash};
+        classify(info, type);
+    }
+    info->version = version;
+    return info;
+}
+
+static uint32_t define_type(PyTypeObject *type)
 {
     uint8_t *record, *body;
     char name[1024];
     size_t size;
+    PyObject *qualname = type_qualname(type);
     uint8_t *p = definition_open(2, sizeof name + 64, &record, &body);
     if (p == NULL)
         return 0;
@@ -529,24 +591,8 @@ static uint32_t define_type(PyTypeObject *type, PyObject *qualname)
 
 uint32_t codes_type(PyTypeObject *type)
 {
-    bool heap = type->tp_flags & Py_TPFLAGS_HEAPTYPE;
-    PyObject *qualname = heap ? ((PyHeapTypeObject *)type)->ht_qualname : NULL;
-    const void *name = heap ? (const void *)qualname : type->tp_name;
-    Py_hash_t hash = qualname != NULL && PyUnicode_CheckExact(qualname) ? PyObject_Hash(qualname) : 0;
-
-    if (types_used * 2 >= types_size && !types_grow())
-        return 0;
-    size_t at = type_start(type);
-    while (types[at].type != NULL && types[at].type != type)
-        at = (at + 1) & (types_size - 1);
-    struct type_slot *slot = &types[at];
-    if (slot->type == type && slot->name == name && slot->hash == hash)
-        return slot->number;
-    uint32_t number = define_type(type, qualname);
-    if (number == 0)
-        return 0;
-    if (slot->type == NULL)
-        types_used++;
-    *slot = (struct type_slot){type, name, hash, number};
-    return number;
+    struct type_info *info = codes_type_info(type);
+    if (info->number == 0 && info->type != NULL)
+        info->number = define_type(type);
+    return info->number;
 }

@@ -82,6 +82,41 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
 /* Marks a code object: neither it nor what it calls. 0 or -1 with a Python exception. */
 int codes_notrace(PyCodeObject *code);
 
+/* How the content of an object is read. */
+enum type_kind {
+    KIND_OBJECT, /* not at all: type and address */
+    KIND_NONE,
+    KIND_BOOL,
+    KIND_INT,
+    KIND_FLOAT,
+    KIND_STR,
+    KIND_BYTES,
+    KIND_TUPLE,
+    KIND_LIST,
+    KIND_DICT,
+    KIND_SET,
+    KIND_EXCEPTION,
+    KIND_FUNCTION,
+    KIND_METHOD,
+    KIND_BUILTIN,
+    KIND_MODULE,
+    KIND_CLASS,
+    KIND_ELLIPSIS,
+    KIND_NOT_IMPLEMENTED,
+};
+
+struct type_info {
+    PyTypeObject *type;  /* for comparison only, like the next three */
+    unsigned version;
+    const void *name;
+    Py_hash_t hash;
+    uint32_t number;     /* 0: not defined yet; see codes_type */
+    uint8_t kind;        /* enum type_kind */
+    bool exact;          /* a built-in type itself, no subclass */
+};
+
+/* What is known of a type. Valid until the next call. */
+struct type_info *codes_type_info(PyTypeObject *type);
 /* The number of a type, defined at first sight; 0 where there is no room for its definition. */
 uint32_t codes_type(PyTypeObject *type);
 

@@ -257,77 +257,75 @@ static uint8_t *put_object(uint8_t *p, uint8_t *limit, PyObject *object)
 /* Writes what a value is. `limit` leaves room for the shortest value at least. */
 static uint8_t *put_content(uint8_t *p, uint8_t *limit, PyObject *object, const struct outer *outer, int depth)
 {
-    PyTypeObject *type = Py_TYPE(object);
-    bool exact = true; /* the content tells the type */
+    const struct type_info *info = codes_type_info(Py_TYPE(object));
+    const bool exact = info->exact; /* the content tells the type */
+    const struct outer here = {object, outer};
 
-    /* The types that have no subclasses, or whose subclasses are objects like any other. */
-    if (object == Py_None)
+    if (info->kind >= KIND_TUPLE && info->kind <= KIND_EXCEPTION)
+        for (const struct outer *o = outer; o != NULL; o = o->outer)
+            if (o->object == object)
+                return put_type(event_put(p, VALUE_CONSTANT, CONSTANT_CYCLE), object);
+    switch ((enum type_kind)info->kind) {
+    case KIND_OBJECT:
+        return put_object(p, limit, object);
+    case KIND_NONE:
         return event_put(p, VALUE_CONSTANT, CONSTANT_NONE);
-    if (type == &PyBool_Type)
+    case KIND_BOOL:
         return event_put(p, VALUE_CONSTANT, object == Py_True ? CONSTANT_TRUE : CONSTANT_FALSE);
-    if (type == &PyFunction_Type) {
+    case KIND_ELLIPSIS:
+        return event_put(p, VALUE_CONSTANT, CONSTANT_ELLIPSIS);
+    case KIND_NOT_IMPLEMENTED:
+        return event_put(p, VALUE_CONSTANT, CONSTANT_NOT_IMPLEMENTED);
+    case KIND_FUNCTION: {
         PyFunctionObject *function = (PyFunctionObject *)object;
         return put_qualified(p, limit, NAMED_FUNCTION, function->func_module, function->func_qualname);
     }
-    if (type == &PyMethod_Type && Py_TYPE(PyMethod_GET_FUNCTION(object)) == &PyFunction_Type) {
+    case KIND_METHOD: {
         PyFunctionObject *function = (PyFunctionObject *)PyMethod_GET_FUNCTION(object);
+        if (!PyFunction_Check(function))
+            return put_object(p, limit, object);
         return put_qualified(p, limit, NAMED_METHOD, function->func_module, function->func_qualname);
     }
-    if (type == &PyCFunction_Type)
+    case KIND_BUILTIN:
         return put_builtin(p, limit, object);
-    if (type == &PyModule_Type) {
+    case KIND_MODULE: {
         PyObject *dict = PyModule_GetDict(object);
         PyObject *name = dict != NULL ? PyDict_GetItemString(dict, "__name__") : NULL;
         return put_qualified(p, limit, NAMED_MODULE, NULL, name);
     }
-    if (PyType_Check(object)) {
+    case KIND_CLASS:
         p = event_put(p, VALUE_NAMED, NAMED_CLASS);
         return event_put(p, VALUE_TYPE, codes_type((PyTypeObject *)object));
-    }
-    if (object == Py_Ellipsis)
-        return event_put(p, VALUE_CONSTANT, CONSTANT_ELLIPSIS);
-    if (object == Py_NotImplemented)
-        return event_put(p, VALUE_CONSTANT, CONSTANT_NOT_IMPLEMENTED);
-
-    for (const struct outer *o = outer; o != NULL; o = o->outer)
-        if (o->object == object)
-            return put_type(event_put(p, VALUE_CONSTANT, CONSTANT_CYCLE), object);
-    const struct outer here = {object, outer};
-
-    /* The types whose content is read, with their subclasses. */
-    if (PyLong_Check(object)) {
-        exact = type == &PyLong_Type;
+    case KIND_INT:
         p = put_int(p, limit, object);
-    } else if (PyUnicode_Check(object)) {
-        exact = type == &PyUnicode_Type;
-        p = put_str(p, limit, VALUE_TEXT, object);
-    } else if (PyTuple_Check(object)) {
-        exact = type == &PyTuple_Type;
-        p = put_sequence(p, limit, CONTAINER_TUPLE, object, &here, depth);
-    } else if (PyList_Check(object)) {
-        exact = type == &PyList_Type;
-        p = put_sequence(p, limit, CONTAINER_LIST, object, &here, depth);
-    } else if (PyDict_Check(object)) {
-        exact = type == &PyDict_Type;
-        p = put_dict(p, limit, object, &here, depth);
-    } else if (PyFloat_Check(object)) {
-        exact = type == &PyFloat_Type;
+        break;
+    case KIND_FLOAT:
         p = value_put_floating(p, PyFloat_AS_DOUBLE(object));
-    } else if (PyBytes_Check(object)) {
-        exact = type == &PyBytes_Type;
+        break;
+    case KIND_STR:
+        p = put_str(p, limit, VALUE_TEXT, object);
+        break;
+    case KIND_BYTES:
         p = put_data(p, limit, PyBytes_AS_STRING(object), PyBytes_GET_SIZE(object));
-    } else if (PyAnySet_Check(object)) {
-        exact = type == &PySet_Type || type == &PyFrozenSet_Type;
+        break;
+    case KIND_TUPLE:
+        p = put_sequence(p, limit, CONTAINER_TUPLE, object, &here, depth);
+        break;
+    case KIND_LIST:
+        p = put_sequence(p, limit, CONTAINER_LIST, object, &here, depth);
+        break;
+    case KIND_DICT:
+        p = put_dict(p, limit, object, &here, depth);
+        break;
+    case KIND_SET:
         p = put_set(p, limit, object, &here, depth);
-    } else if (PyExceptionInstance_Check(object)) {
+        break;
+    case KIND_EXCEPTION: {
         PyObject *args = ((PyBaseExceptionObject *)object)->args;
-        exact = false;
-        if (args != NULL && PyTuple_Check(args))
-            p = put_sequence(p, limit, CONTAINER_EXCEPTION, args, &here, depth);
-        else
-            p = event_put(p, VALUE_CONTAINER, CONTAINER_EXCEPTION);
-    } else {
-        return put_object(p, limit, object);
+        p = args != NULL && PyTuple_Check(args) ? put_sequence(p, limit, CONTAINER_EXCEPTION, args, &here, depth)
+                                                : event_put(p, VALUE_CONTAINER, CONTAINER_EXCEPTION);
+        break;
+    }
     }
     return exact ? p : put_type(p, object);
 }
