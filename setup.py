@@ -67,7 +67,7 @@ setup(
     cmdclass={"build_py": BuildPython},
     packages=["pytracer", "pytracer.dumper", "pytracer.reader"],
     package_dir={"pytracer": "pytracer", "pytracer.dumper": "dumper", "pytracer.reader": "reader"},
-    package_data={"pytracer": ["py.typed"], "pytracer.dumper": ["schema.sql"]},
+    package_data={"pytracer": ["py.typed", "_hook.pyi"], "pytracer.dumper": ["schema.sql"]},
     include_package_data=False,
     py_modules=["pytrace"],
     ext_modules=[
