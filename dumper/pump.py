@@ -82,7 +82,7 @@ class Pump:
         self._unsaid: list[Process] = []  # saved, and not told so
         self._stored: dict[Key, int] = {}  # bytes of unfinished chunks that are in the database
         self._decoded: dict[Key, int] = {}  # bytes of unfinished chunks of definitions
-        self._nonsense = 0  # definitions refused
+        self._nonsense: set[Key] = set()  # chunks of definitions refused
         self._losses = (0, 0)
         self._ended: set[int] = set()  # numbers of processes that had ended before this pass's look
         self._live_next = 0.0
@@ -177,7 +177,7 @@ class Pump:
         self._take_events(store, final, compressor)
         live_since = time.monotonic()
         self._take_events(store, grown, compressor)
-        if live_due:
+        if grown:
             spent = time.monotonic() - live_since
             self._live_next = now + max(LIVE_SECONDS, spent / LIVE_SHARE)
         if ended:
@@ -207,7 +207,7 @@ class Pump:
             if chunk.used > start:
                 rows = self._decode(chunk, start, rows)
                 decoded[chunk.key] = chunk.used
-        losses = (self.processes.lost(), bad + self._nonsense)
+        losses = (self.processes.lost(), bad + len(self._nonsense))
         scale = 0 if self._clock_known else self.ring.clock_scale()
         if rows or self._new or scale or losses != self._losses:
             with store.transaction():
@@ -235,7 +235,7 @@ class Pump:
         try:
             decode(bytes(chunk.data(start)), rows)
         except DecodeError:
-            self._nonsense += 1
+            self._nonsense.add(chunk.key)
         return rows
 
     def _take_events(self, store: Store, chunks: list[Chunk], compressor: ZstdCompressor) -> None:

@@ -328,7 +328,7 @@ def _open(path: str, step: Step) -> apsw.Connection:
         db = apsw.Connection(real, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
     except (apsw.Error, UnicodeError) as error:
         if created:
-            os.unlink(path)
+            _remove_empty(path)
         raise _refusal(path, error) from None
     try:
         db.set_busy_timeout(int(BUSY_SECONDS * 1000))
@@ -339,12 +339,19 @@ def _open(path: str, step: Step) -> apsw.Connection:
         return db
     except apsw.Error as error:
         db.close()
-        if created and os.path.getsize(path) == 0:
-            os.unlink(path)
+        if created:
+            _remove_empty(path)
         raise _refusal(path, error) from None
     except Refused:
         db.close()
         raise
+
+
+def _remove_empty(path: str) -> None:
+    """Takes back what _check_file made, unless another dumper has taken it up meanwhile."""
+    with suppress(OSError):
+        if os.path.getsize(path) == 0:
+            os.unlink(path)
 
 
 def _check_file(path: str) -> bool:
