@@ -75,8 +75,9 @@ def show_plain(value: Any, base: Any) -> str:
 
 def show_container(value: Any, base: Any, depth: int, outer: tuple[int, ...]) -> str:
     """Items of containers deeper than MAX_DEPTH are left out; `outer` are the ids of those around it."""
+    start, end = BRACKETS[base]
     if id(value) in outer:
-        return "..."
+        return f"{start}...{end}"
     if base is dict:
         items = list(dict.items(value))
     elif base is BaseException:
@@ -93,7 +94,6 @@ def show_container(value: Any, base: Any, depth: int, outer: tuple[int, ...]) ->
         shown.append("...")
     elif base is tuple and len(items) == 1:
         shown[0] += ","
-    start, end = BRACKETS[base]
     text = f"{start}{', '.join(shown)}{end}"
     if base in (set, frozenset) and not items:
         text = ""
