@@ -467,37 +467,31 @@ int codes_notrace(PyCodeObject *code)
 
 /* ---- types -------------------------------------------------------------------------------- */
 
-/* By address. A type may die and another come to its place: then its version differs (which is unique
- * where it is not 0, and changes when the type does), and its name or the name's hash. */
-static struct type_info *types;
-static size_t types_size, types_used; /* size: a power of two */
-
-static size_t type_home(const PyTypeObject *type)
-{
-    return (size_t)(((uint64_t)(uintptr_t)type >> 4) * 0x9E3779B97F4A7C15u >> 32) & (types_size - 1);
-}
+static struct type_info no_types[1];
+struct type_table codes_types = {.slots = no_types, .mask = 0, .used = 1};
 
 static struct type_info *type_find(const PyTypeObject *type)
 {
-    size_t at = type_home(type);
-    while (types[at].type != NULL && types[at].type != type)
-        at = (at + 1) & (types_size - 1);
-    return &types[at];
+    size_t at = codes_type_home(type);
+    while (codes_types.slots[at].type != NULL && codes_types.slots[at].type != type)
+        at = (at + 1) & codes_types.mask;
+    return &codes_types.slots[at];
 }
 
 static bool types_grow(void)
 {
-    struct type_info *old = types;
-    size_t old_size = types_size, size = old_size ? old_size * 2 : 256;
-    struct type_info *bigger = PyMem_RawCalloc(size, sizeof *bigger);
-    if (bigger == NULL)
+    struct type_table old = codes_types;
+    size_t size = old.slots == no_types ? 256 : (old.mask + 1) * 2;
+    struct type_info *slots = PyMem_RawCalloc(size, sizeof *slots);
+    if (slots == NULL)
         return false;
-    types = bigger;
-    types_size = size;
-    for (size_t i = 0; i < old_size; i++)
-        if (old[i].type != NULL)
-            *type_find(old[i].type) = old[i];
-    PyMem_RawFree(old);
+    codes_types = (struct type_table){slots, size - 1, old.slots == no_types ? 0 : old.used};
+    if (old.slots == no_types)
+        return true;
+    for (size_t i = 0; i <= old.mask; i++)
+        if (old.slots[i].type != NULL)
+            *type_find(old.slots[i].type) = old.slots[i];
+    PyMem_RawFree(old.slots);
     return true;
 }
 
@@ -545,10 +539,10 @@ static PyObject *type_qualname(PyTypeObject *type)
     return type->tp_flags & Py_TPFLAGS_HEAPTYPE ? ((PyHeapTypeObject *)type)->ht_qualname : NULL;
 }
 
-struct type_info *codes_type_info(PyTypeObject *type)
+struct type_info *codes_type_info_cold(PyTypeObject *type)
 {
     static struct type_info none; /* memory is short: an object of an unknown type */
-    if (types_used * 2 >= types_size && !types_grow())
+    if (codes_types.used * 2 > codes_types.mask && !types_grow())
         return &none;
     struct type_info *info = type_find(type);
     unsigned version = type->tp_version_tag;
@@ -558,7 +552,7 @@ struct type_info *codes_type_info(PyTypeObject *type)
     const void *name = qualname != NULL ? (const void *)qualname : type->tp_name;
     Py_hash_t hash = qualname != NULL && PyUnicode_CheckExact(qualname) ? PyObject_Hash(qualname) : 0;
     if (info->type != type || info->name != name || info->hash != hash) {
-        types_used += info->type == NULL;
+        codes_types.used += info->type == NULL;
         *info = (struct type_info){.type = type, .name = name, .hash = hash};
         classify(info, type);
     }

@@ -115,8 +115,28 @@ struct type_info {
     bool exact;          /* a built-in type itself, no subclass */
 };
 
+/* By address, open addressing. A type may die and another come to its place: then its version differs
+ * (which is unique where it is not 0, and changes when the type does), or its name or the name's hash. */
+struct type_table {
+    struct type_info *slots;
+    size_t mask, used; /* mask: slots - 1, their number being a power of two */
+};
+extern struct type_table codes_types;
+
+struct type_info *codes_type_info_cold(PyTypeObject *type);
+
+static inline size_t codes_type_home(const PyTypeObject *type)
+{
+    return (size_t)(((uint64_t)(uintptr_t)type >> 4) * 0x9E3779B97F4A7C15u >> 32) & codes_types.mask;
+}
+
 /* What is known of a type. Valid until the next call. */
-struct type_info *codes_type_info(PyTypeObject *type);
+static inline struct type_info *codes_type_info(PyTypeObject *type)
+{
+    struct type_info *info = &codes_types.slots[codes_type_home(type)];
+    unsigned version = type->tp_version_tag;
+    return info->type == type && info->version == version && version != 0 ? info : codes_type_info_cold(type);
+}
 /* The number of a type, defined at first sight; 0 where there is no room for its definition. */
 uint32_t codes_type(PyTypeObject *type);
 

@@ -15,6 +15,8 @@ void values_configure(size_t length, bool repr)
     values_max = value_length * 4 + 224;
 }
 
+#define SHORT_STR 100 /* characters: its field's length takes one byte */
+
 /* Containers that are being written, innermost first: to see one that contains itself. */
 struct outer {
     PyObject *object;
@@ -36,10 +38,54 @@ static void let_go(PyObject *object)
         Py_DECREF(object);
 }
 
+/* What most values are, in one go: short strings, plain objects, numbers, None. NULL: something else.
+ * Needs VALUE_ROOM_MIN bytes, as every value. */
+static inline uint8_t *put_simple(uint8_t *p, uint8_t *limit, int field, PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    uint8_t *end;
+    int64_t number;
+    if (type == &PyUnicode_Type) {
+        if (!PyUnicode_IS_COMPACT_ASCII(object))
+            return NULL;
+        size_t length = (size_t)PyUnicode_GET_LENGTH(object);
+        if (length > SHORT_STR || length > value_length || length + 4 > (size_t)(limit - p))
+            return NULL;
+        p[2] = WIRE_TAG(VALUE_TEXT, WIRE_BYTES);
+        p[3] = (uint8_t)length;
+        memcpy(p + 4, PyUnicode_DATA(object), length);
+        end = p + 4 + length;
+    } else if (type == &PyLong_Type) {
+        if (!compat_long_compact(object, &number))
+            return NULL;
+        p[2] = WIRE_TAG(VALUE_INTEGER, WIRE_VARINT);
+        end = wire_put_short(p + 3, wire_zigzag(number));
+    } else if (object == Py_None) {
+        return values_put_constant(p, field, CONSTANT_NONE);
+    } else if (type == &PyFloat_Type) {
+        end = value_put_floating(p + 2, PyFloat_AS_DOUBLE(object));
+    } else if (type == &PyBool_Type) {
+        return values_put_constant(p, field, object == Py_True ? CONSTANT_TRUE : CONSTANT_FALSE);
+    } else {
+        const struct type_info *info = codes_type_info(type);
+        if (info->kind != KIND_OBJECT || info->number == 0 || use_repr)
+            return NULL;
+        end = value_put_address(p + 2, object);
+        *end++ = WIRE_TAG(VALUE_TYPE, WIRE_VARINT);
+        end = wire_put_short(end, info->number);
+    }
+    p[0] = (uint8_t)WIRE_TAG(field, WIRE_BYTES);
+    p[1] = (uint8_t)(end - p - 2);
+    return end;
+}
+
 /* A nested value: 4 bytes for what wire_close may move are kept free. */
 static uint8_t *put_value(uint8_t *p, uint8_t *limit, int field, PyObject *object, const struct outer *outer,
                           int depth)
 {
+    uint8_t *simple = put_simple(p, limit, field, object);
+    if (simple != NULL)
+        return simple;
     uint8_t *body = value_open(p, field);
     hold(object);
     p = put_content(body, limit - WIRE_CLOSE_MAX, object, outer, depth);
