@@ -130,7 +130,7 @@ int session_spawn_dumper(const char *executable, const char *ring_path)
 #define CHECK_INTERVAL_NS 100000000 /* between two looks for a dumper that makes no progress */
 #define LEAVE_NS 30000000000        /* how long the end may take at all */
 #define LEAVE_IDLE_NS 5000000000    /* ... without any progress of the dumper */
-#define START_AGAIN_NS 3000000000   /* a dumper that has not come up by then is started again */
+#define START_AGAIN_NS 5000000000   /* a dumper that has not come up by then is started again, once */
 
 static struct {
     struct ring ring;
@@ -305,26 +305,36 @@ enum dumper_state session_wait_ready(double seconds, char *message, size_t size)
         *message = '\0';
     if (!self.joined)
         return DUMPER_STARTING;
-    uint64_t start = now_ns(), limit = (uint64_t)(seconds * 1e9);
+    uint64_t start = now_ns(), limit = (uint64_t)(seconds * 1e9), alone = start;
     bool again = false;
     long pause = BACK_OFF_START;
     enum dumper_state state;
     while ((state = ring_dumper_state(&self.ring)) == DUMPER_STARTING && now_ns() - start < limit) {
-        if (!again && now_ns() - start >= START_AGAIN_NS && ring_has_dumper(self.path) == 0) {
-            session_spawn_dumper(self.executable, self.path);
-            again = true;
+        if (now_ns() - alone >= START_AGAIN_NS) {
+            if (ring_has_dumper(self.path) == 0) {
+                if (again)
+                    break;
+                session_spawn_dumper(self.executable, self.path);
+                again = true;
+            }
+            alone = now_ns();
         }
         back_off(&pause);
     }
-    if (state == DUMPER_READY)
+    if (state == DUMPER_READY) {
         ring_clock_calibrate(&self.ring);
-    else if (state == DUMPER_STARTING)
+        return state;
+    }
+    if (state == DUMPER_STARTING)
         snprintf(message, size,
                  "pytrace: the process that saves the recording does not start; this shows why:\n"
                  "  %s -E -P -m pytracer.dumper %s",
                  self.executable, self.path);
     else
         snprintf(message, size, "%.*s", RING_MESSAGE_SIZE, self.ring.header->message);
+    ring_process_exit(&self.ring, self.process, SESSION_STATUS_UNKNOWN);
+    ring_detach(&self.ring);
+    self.joined = false;
     return state;
 }
 

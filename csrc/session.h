@@ -26,7 +26,9 @@ struct ring *session_ring(void);   /* NULL: this process records nothing */
 uint32_t session_process(void);    /* its index in the ring; of no use where session_ring is NULL */
 
 /* Waits until the dumper is ready, for at most `seconds`; starts it again once where it died.
- * Returns its state; where it refused or did not come up, *message says why (for a person). */
+ * Returns its state; where it refused or did not come up, *message says why (for a person).
+ * Gives up early where it does not come up the second time either. In any other state than
+ * DUMPER_READY the process has left the ring: nothing may have been recorded before. */
 enum dumper_state session_wait_ready(double seconds, char *message, size_t size);
 
 /* Called when a stream takes a new chunk, and at the end: where no dumper holds the ring, starts one.

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import os
 import threading
 from collections.abc import Callable
 from types import CodeType, FunctionType, MethodType, TracebackType
@@ -114,8 +115,13 @@ class Recording:
             raise RuntimeError(message)
         return settings
 
+    def after_fork(self) -> None:
+        """In the child: another thread of the parent may have held the lock."""
+        self._lock = threading.Lock()
+
 
 recording = Recording()
+os.register_at_fork(after_in_child=recording.after_fork)
 
 
 class trace:

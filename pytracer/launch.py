@@ -117,9 +117,9 @@ def module_exists(name: str) -> bool:
     """False: `python -m` would not find it. Only the top-level package is looked for: to find what is
     in it, it would have to be imported."""
     saved = sys.path[:]
-    if not sys.flags.safe_path:
-        sys.path[0] = os.getcwd()
     try:
+        if not sys.flags.safe_path:
+            sys.path.insert(0, os.getcwd())
         top = name.partition(".")[0]
         return top in sys.modules or any(finder.find_spec(top, None) for finder in sys.meta_path)
     except Exception:
@@ -356,6 +356,8 @@ def prepare(chosen: dict[str, str], command: list[str]) -> str:
 def launch(arguments: list[str]) -> "NoReturn":
     """Runs the program that the command line names, recorded. Raises Mistake."""
     check_python()
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the current folder or our own: neither has a module that the launcher wants
     given, program = parse(arguments)
     if not program:
         raise Mistake("there is no program to record; pytrace --help shows how")

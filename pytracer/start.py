@@ -12,7 +12,7 @@ from . import _hook
 
 VARIABLE = "PYTRACE_RING"
 READY = 1  # enum dumper_state
-WAIT_SECONDS = 15.0
+WAIT_SECONDS = 60.0
 
 
 def parse_settings(settings: bytes) -> dict[str, str]:
@@ -56,26 +56,27 @@ def begin(settings: dict[str, str], gate: bool) -> None:
     )
 
 
-def record(ring: str, gate: bool) -> tuple[dict[str, str], str]:
-    """Joins the recording, waits for its dumper and begins to record.
-
-    Returns the settings, and what is wrong ("": nothing; else nothing is recorded). Raises OSError
-    where the ring cannot be joined.
-    """
-    settings = parse_settings(_hook.join(ring, sys.executable, False))
-    state, message = _hook.wait_ready(WAIT_SECONDS)
-    if state != READY:
-        return settings, message
-    begin(settings, gate)
-    return settings, ""
-
-
 def remove(path: str) -> None:
     """Removes a file that may be gone already."""
     try:
         os.unlink(path)
     except OSError:
         return
+
+
+def record(ring: str, gate: bool) -> tuple[dict[str, str], str]:
+    """Joins the recording, waits for its dumper and begins to record.
+
+    Returns the settings, and what is wrong ("": nothing; else nothing is recorded, and the ring is
+    gone). Raises OSError where the ring cannot be joined.
+    """
+    settings = parse_settings(_hook.join(ring, sys.executable, False))
+    state, message = _hook.wait_ready(WAIT_SECONDS)
+    if state != READY:
+        remove(ring)
+        return settings, message
+    begin(settings, gate)
+    return settings, ""
 
 
 def start() -> None:
@@ -86,6 +87,5 @@ def start() -> None:
     except Exception as error:  # `site` would print it and go on, without a recording
         message = f"pytrace: cannot join the recording: {error}"
     if message:
-        remove(ring)
         os.write(2, f"{message}\n".encode("utf-8", "replace"))
         os._exit(2)

@@ -182,6 +182,29 @@ def test_damaged_database(folder: Path) -> None:
     assert contents(folder) == before
 
 
+def test_dumper_that_does_not_start(folder: Path) -> None:
+    source = """
+        import pytracer.start
+        from pytracer import _hook, trace
+        pytracer.start.WAIT_SECONDS = 0.1
+        spawn, _hook.spawn_dumper = _hook.spawn_dumper, lambda executable, ring: None
+        try:
+            with trace():
+                print("ran")
+        except RuntimeError as error:
+            print(error)
+        pytracer.start.WAIT_SECONDS = 60
+        _hook.spawn_dumper = spawn
+        with trace():
+            print("recorded")
+    """
+    done = run([*PYTHON, write(folder, "never.py", source)], folder)
+    assert done.stdout.startswith(b"pytrace: the process that saves the recording does not start")
+    assert b"-m pytracer.dumper /dev/shm/pytrace-" in done.stdout
+    assert done.stdout.endswith(b"\nrecorded\n")
+    assert b"events of 1 process" in done.stderr
+
+
 def limited(folder: Path, code: str, size: int | None = None) -> Outcome:
     """Runs the launcher with something changed in it; size: of the longest file it may write."""
     done = subprocess.run(

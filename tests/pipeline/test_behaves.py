@@ -399,6 +399,14 @@ def test_variables_of_python(tmp_path: Path) -> None:
         assert_same(tmp_path, script, **variables)
 
 
+def test_modules_of_the_current_folder_do_not_get_into_the_launcher(tmp_path: Path) -> None:
+    for name in ("warnings", "tomllib", "difflib", "errno", "zipimport"):
+        write(tmp_path, f"{name}.py", "print('imported', __name__)")
+    write(tmp_path, "pyproject.toml", "[tool.pytrace]\nquiet = true\n")
+    write(tmp_path, "script.py", "print('script')")
+    assert run([*PYTHON, "-m", "pytracer", "script.py"], tmp_path) == (0, b"script\n", b"")
+
+
 def test_same_process(tmp_path: Path) -> None:
     script = write(tmp_path, "script.py", "import os; print(os.getpid())")
     done = run(["sh", "-c", f"echo $$; exec {PYTRACE[0]} -q {script}"], tmp_path)
@@ -467,10 +475,11 @@ def test_interactive(tmp_path: Path) -> None:
     child.expect_exact(">>> ")
     child.sendline("answer + 1")
     child.expect_exact("43")
-    child.sendeof()
+    child.expect_exact(">>> ")
+    child.sendline("raise SystemExit(5)")
     child.expect(pexpect.EOF)
     child.close()
-    assert child.exitstatus == 0
+    assert child.exitstatus == 5
 
 
 def test_exit_in_a_signal_handler(tmp_path: Path) -> None:
