@@ -2,7 +2,7 @@
 
 import sys
 
-from .config import WORDS, Mistake
+from .config import WORDS, Mistake, say
 
 
 def show(word: str, arguments: list[str]) -> int:
@@ -28,7 +28,7 @@ def main() -> int:
 
         launch([word, *rest])
     except Mistake as mistake:
-        sys.stderr.write(f"pytrace: {mistake}\n")
+        say(str(mistake))
         return 2
 
 

@@ -36,6 +36,12 @@ class Mistake(Exception):
     """Something the user can mend. Its text says what, where, and how to go on."""
 
 
+def say(text: str) -> None:
+    """A line to standard error, if there is one."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"pytrace: {text}\n")
+
+
 # ---- readers: from what the user wrote to the normal form; ValueError says what is expected -------
 
 

@@ -12,8 +12,8 @@ import errno
 import os
 import sys
 
-from .config import WORDS, Mistake, parse, settings, show_size
-from .start import VARIABLE
+from .config import WORDS, Mistake, parse, say, settings, show_size
+from .start import VARIABLE, directory, show_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ SHARED_MEMORY = "/dev/shm"
 APPLICATION_ID = 0x70747263
 USER_VERSION = 1
 SETTINGS_SIZE = 32768  # RING_SETTINGS_SIZE
-COMMAND_SIZE = 8192  # bytes of it that are kept
+COMMAND_SIZE = 2048  # characters of it that are kept
 SCRIPT_SIZE = 16 << 20  # of a longer script the syntax is not checked beforehand
 ZIP_END = b"PK\5\6"  # in the last 64 KiB and 22 bytes of every zip file
 
@@ -43,6 +43,10 @@ def check_python() -> None:
         raise Mistake("free-threaded builds of Python are not supported; use the one without the `t`")
     if not sys.executable:
         raise Mistake("this Python does not know where its executable is (sys.executable)")
+    try:
+        sys.executable.encode()
+    except UnicodeEncodeError:
+        raise Mistake("the name of this Python's executable is not in UTF-8; install it elsewhere") from None
 
 
 def check_installed() -> None:
@@ -86,7 +90,6 @@ def interpreter_options(words: list[str]) -> list[str]:
 
 def become_python(options: list[str], program: list[str]) -> "NoReturn":
     """Replaces this process by its own Python running the program. Raises Mistake."""
-    sys.stderr.flush()
     try:
         os.execv(sys.executable, [sys.executable, *options, *program])
     except OSError as error:
@@ -248,15 +251,11 @@ def quoted(word: str) -> str:
 
 def ring_settings(chosen: dict[str, str], name: str, command: list[str]) -> bytes:
     """What the ring carries to the program and the dumper: the options, and what the run is."""
-    try:
-        here = os.getcwd()
-    except OSError:
-        here = ""  # it has been removed
-    line = os.fsencode(" ".join(quoted(word) for word in command))
+    line = " ".join(quoted(word) for word in command)
     facts = {
         "recording": name,
-        "command": os.fsdecode(line[:COMMAND_SIZE]),
-        "directory": here,
+        "command": show_path(line)[:COMMAND_SIZE],
+        "directory": directory() or "",
         "python": sys.version.split()[0],
         "pid": str(os.getpid()),
     }
@@ -331,10 +330,6 @@ def save_abandoned() -> None:
 
 
 # ---- all of it ------------------------------------------------------------------------------------
-
-
-def say(text: str) -> None:
-    sys.stderr.write(f"pytrace: {text}\n")
 
 
 def prepare(chosen: dict[str, str], command: list[str]) -> str:

@@ -363,6 +363,17 @@ def test_symbolic_link(tmp_path: Path) -> None:
     assert_same(tmp_path, "link.py")
 
 
+def test_names_that_are_not_unicode(tmp_path: Path) -> None:
+    script = os.fsdecode(b"odd\xff.py")
+    write(tmp_path, script, "import sys; print(ascii(sys.argv)); 1 / 0")
+    assert assert_same(tmp_path, script, os.fsdecode(b"\xfe\xff"), "\n").status == 1
+
+
+def test_long_command(tmp_path: Path) -> None:
+    script = write(tmp_path, "script.py", "import sys; print(len(sys.argv))")
+    assert assert_same(tmp_path, script, *["\u20ac" * 1000] * 100).stdout == b"101\n"
+
+
 def test_named_pipe_in_place_of_a_script(tmp_path: Path) -> None:
     for command in (PYTHON, [*PYTRACE, "-q"]):
         done = run(["bash", "-c", f"{' '.join(command)} <(echo 'print(5)')"], tmp_path)
@@ -405,6 +416,18 @@ def test_modules_of_the_current_folder_do_not_get_into_the_launcher(tmp_path: Pa
     write(tmp_path, "pyproject.toml", "[tool.pytrace]\nquiet = true\n")
     write(tmp_path, "script.py", "print('script')")
     assert run([*PYTHON, "-m", "pytracer", "script.py"], tmp_path) == (0, b"script\n", b"")
+
+
+def test_without_standard_streams(tmp_path: Path) -> None:
+    source = "import os, sys; print(sys.stdin, sys.stderr, os.listdir('/proc/self/fd'))"
+    script = write(tmp_path, "script.py", source)
+    for closed in ("<&-", "2>&-", "<&- 2>&-", "<&- >&- 2>&-"):
+        plain, recorded = (
+            run(["sh", "-c", f"exec {command} {closed}"], tmp_path)
+            for command in (f"{PYTHON[0]} {script}", f"{PYTRACE[0]} -q {script}")
+        )
+        assert recorded == plain
+        assert run(["sh", "-c", f"{PYTRACE[0]} nowhere.py {closed}"], tmp_path).status == 2
 
 
 def test_same_process(tmp_path: Path) -> None:
