@@ -16,6 +16,7 @@ PIDFD_INFO_SIZE = 64
 PIDFD_INFO_EXIT_CODE = 60  # offset of the last field, int32_t
 
 CHECK_SECONDS = 0.1
+LEFT_SECONDS = 0.5
 MAX_WATCHED = 500  # leaves file descriptors for the ring, which needs them to see who lives
 
 
@@ -78,6 +79,15 @@ class Process:
         """True: it will not write to its chunks any more."""
         return self.said_so() or not self._ring.process_alive(self.number)
 
+    def has_left(self) -> bool:
+        """True: it runs, but as another program (exec), which does not map the ring."""
+        try:
+            with open(f"/proc/{self.pid}/maps", "rb") as file:
+                maps = file.read()
+        except OSError:
+            return False  # not for us to see, or it has just ended
+        return bool(maps) and self._ring.name not in maps
+
     def said_so(self) -> bool:
         """True: it has told its exit status."""
         return self._ring.process_state(self.number) == EXITED
@@ -109,6 +119,8 @@ class Processes:
         self._ring = ring
         self._poll = select.poll()
         self._checked = 0.0
+        self._left_checked = 0.0
+        self._turn = 0
         self._starting: list[int] = []
         self.count = 0  # registered so far
         self.running: list[Process] = []  # those whose end has not been dealt with
@@ -139,11 +151,19 @@ class Processes:
 
     def ended(self, now: float) -> list[Process]:
         """Those of the running that have ended. Whether one died without a word is looked at a few
-        times a second, and when `wait` has heard of it."""
+        times a second, and when `wait` has heard of it; whether one has become another program, of
+        one after the other, because that takes longer."""
         if now - self._checked < CHECK_SECONDS:
             return [process for process in self.running if process.said_so()]
         self._checked = now
-        return [process for process in self.running if process.ended()]
+        ended = [process for process in self.running if process.ended()]
+        if self.running and now - self._left_checked >= LEFT_SECONDS:
+            self._left_checked = now
+            self._turn += 1
+            process = self.running[self._turn % len(self.running)]
+            if process not in ended and process.has_left():
+                ended.append(process)
+        return ended
 
     def done(self, processes: list[Process]) -> None:
         """All of these has been saved."""

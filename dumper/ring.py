@@ -53,7 +53,7 @@ class Ring:
 
     def __init__(self, path: str) -> None:
         """Raises OSError: EBUSY where another dumper holds it, EPROTO where it is no ring of ours."""
-        self.path = path
+        self.name = os.fsencode(os.path.basename(path))
         self._ring = ffi.new("struct ring *")
         lock = ffi.new("int *")
         error = lib.ring_attach(self._ring, os.fsencode(path), lib.RING_DUMPER, lock)

@@ -218,6 +218,12 @@ class Producer:
         """Lets the process replace itself by a new one (exec)."""
         self.number = int(self._do("replace"))
 
+    def become(self, *command: str) -> None:
+        """Lets the process become another program."""
+        assert self._child.stdin
+        self._child.stdin.write(json.dumps(["become", *command]) + "\n")
+        self._child.stdin.flush()
+
     def kill(self, signal: int = 9) -> None:
         self._child.send_signal(signal)
         self._child.wait(PATIENCE)
@@ -328,10 +334,14 @@ sys.exit(main(sys.argv[1]))
     def wait_stalled(self, seconds: float) -> None:
         """Waits until the dumper has been at work for so long without an end of a pass."""
         passes, since = self.ring.passes(), time.monotonic()
-        while time.monotonic() - since < seconds:
+
+        def stalled() -> bool:
+            nonlocal passes, since
             if self.ring.passes() != passes:
                 passes, since = self.ring.passes(), time.monotonic()
-            time.sleep(0.01)
+            return time.monotonic() - since >= seconds
+
+        wait_for(stalled, "a pass that takes long")
 
     def kill(self) -> None:
         self.process.kill()
@@ -412,6 +422,8 @@ def produce(path: str, parent: int) -> None:
                 wait_for(lambda: lib.ring_process_state(ring, process) == SAVED, "the dumper to save all")
             case ("replace",):
                 os.execv(sys.executable, [sys.executable, *sys.argv])
+            case "become", *program:
+                os.execvp(program[0], program)
             case "end with", status:
                 os._exit(status)
             case _:

@@ -404,6 +404,7 @@ def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
     while ring.chunks_in_use() < 20:
         written += producer.noise(60_000)
         producer.seal()
+    dumper.wait_stalled(0.6)
     resource.prlimit(dumper.process.pid, resource.RLIMIT_FSIZE, no_limit)
     assert "could not be written to for a while" in finish(dumper, producer)
     assert stored(ring) == written
@@ -466,6 +467,18 @@ def test_exec_is_one_process_more_and_its_exit_status_counts(tmp_path: Path) -> 
     ]
     assert rows(ring.database, "SELECT exit_status FROM run") == [(6,)]
     assert list(stored_calls(ring.database).values()) == [list(range(10)), list(range(20))]
+
+
+def test_a_process_that_becomes_another_program_is_not_waited_for(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    producer.calls(10)
+    producer.become("sleep", "1000")
+    assert dumper.wait() == 0
+    assert list(stored_calls(ring.database).values()) == [list(range(10))]
+    assert rows(ring.database, "SELECT exit_status, finished IS NULL FROM process") == [(None, 0)]
+    producer.kill()
 
 
 def test_a_reader_in_a_transaction_does_not_hold_the_end_up(tmp_path: Path) -> None:
