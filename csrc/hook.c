@@ -440,6 +440,22 @@ void hook_close(void)
     pthread_mutex_unlock(&threads_lock);
 }
 
+/* The process ends. Where C code calls exit() (in another thread, in a signal handler), Python's
+ * threads still run: their streams stay theirs, and the dumper takes what they have published. */
+static void before_leave(void)
+{
+    if (!Py_IsInitialized()) {
+        hook_close();
+        return;
+    }
+    hook.recording = false;
+    if (pthread_mutex_trylock(&threads_lock) == 0) {
+        for (struct thread *thread = threads; thread != NULL; thread = thread->next)
+            thread->ready = false;
+        pthread_mutex_unlock(&threads_lock);
+    }
+}
+
 int hook_open(bool values)
 {
     static bool prepared;
@@ -456,7 +472,7 @@ int hook_open(bool values)
         codes_open(ring, session_process());
     prepared = true;
     session_after_fork = after_fork;
-    session_before_leave = hook_close;
+    session_before_leave = before_leave;
     hook.clock_kind = ring->header->clock_kind;
     hook.clock_shift = ring->header->clock_shift;
     hook.values = values;

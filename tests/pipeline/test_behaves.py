@@ -43,6 +43,22 @@ SCRIPTS = {
     """,
     "immediate exit": "import os; print('out', flush=True); os._exit(9)",
     "immediate exit with buffered output": "import os; print('lost'); os._exit(0)",
+    "exit by C code in another thread": """
+        import ctypes, threading
+        def f(n): return n
+        threading.Thread(target=ctypes.CDLL(None).exit, args=(5,)).start()
+        while True:
+            f(1)
+    """,
+    "exit by C code in a signal handler": """
+        import ctypes, signal
+        libc = ctypes.CDLL(None)
+        libc.signal(signal.SIGALRM, ctypes.cast(libc.exit, ctypes.c_void_p))
+        def f(n): return n
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        while True:
+            f(1)
+    """,
     "traceback": """
         def inner(value):
             return 1 / value
