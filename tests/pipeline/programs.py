@@ -86,6 +86,88 @@ def spiral(n):
     yield n
 
 
+def stubborn(n):
+    try:
+        yield n
+    except (GeneratorExit, Odd):
+        yield -n
+    finally:
+        identity(n)
+
+
+async def cancelled(n):
+    try:
+        await asyncio.sleep(3600)
+    except asyncio.CancelledError:
+        identity(n)
+        raise
+
+
+async def tasks(n):
+    task = asyncio.create_task(cancelled(n))
+    await asyncio.sleep(0)
+    task.cancel()
+    return await asyncio.gather(task, asyncio.sleep(0, n), broken(n), return_exceptions=True)
+
+
+async def broken(n):
+    await asyncio.sleep(0)
+    raise Odd(n)
+
+
+class Named:
+    def __set_name__(self, owner, name):
+        identity(name)
+
+    def __get__(self, instance, owner):
+        return identity(3)
+
+
+class Operators:
+    described = Named()
+
+    def __init_subclass__(cls, **keywords):
+        identity(keywords)
+
+    def __init__(self, n):
+        self.n = n
+
+    def __lt__(self, other):
+        return self.n < other.n
+
+    def __eq__(self, other):
+        if other is None:
+            raise Odd(self.n)
+        return self.n == other
+
+    def __hash__(self):
+        return 1
+
+    def __getattr__(self, name):
+        raise AttributeError(name)
+
+    def __getitem__(self, key):
+        return key
+
+    def __len__(self):
+        return self.n
+
+    def __call__(self, *args, **keywords):
+        return super().__eq__(args)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if not self.n:
+            raise StopIteration(4)
+        self.n -= 1
+        return self.n
+
+    def __repr__(self):
+        return f"Operators({self.n!r})"
+
+
 def sink(n):
     if not n:
         raise Odd(n)
@@ -280,7 +362,7 @@ class Writer:
             self.comprehends,
             self.drives,
         ]
-        kinds += [self.calls_back, self.lambdas, self.threads, self.recurses, self.protocol]
+        kinds += [self.calls_back, self.lambdas, self.threads, self.recurses, self.protocol, self.operates]
         if depth:
             kinds += [self.tries, self.tries, self.withs, self.loops, self.closes_over, self.local_class]
         if body.kind in ("generator", "async generator"):
@@ -373,6 +455,46 @@ class Writer:
 
     def lambdas(self, body: Body, depth: int) -> list[str]:
         return [f"x = (lambda a, *b, c=1, **d: (a, c))({self.literal(body)}, {self.literal(body)}, e=2)"]
+
+    def operates(self, body: Body, depth: int) -> list[str]:
+        """Calls that no call expression stands for, and some that stand for several."""
+        if not body.spend(12):
+            return []
+        n = self.draw(st.integers(0, 3))
+        return self.choose(
+            [f"x = sorted([Operators(2), Operators({n}), Operators(1)])"],
+            [f"x = Operators({n})[{self.literal(body)}]"],
+            [f"x = getattr(Operators({n}), 'missing', {self.literal(body)})"],
+            [f"x = list(Operators({n}))"],
+            [f"for x in Operators({n}):", "    identity(x)"],
+            [f"x = {n} in [Operators(0), Operators(2)]"],
+            ["try:", f"    x = Operators({n}) == None", "except Odd:", "    pass"],
+            [f"x = Operators({n})({self.literal(body)}, key={self.literal(body)})"],
+            [f"x = Operators({n}).described + len(Operators({n}))"],
+            [f"class Derived(Operators, option={self.literal()}):", "    pass", f"x = bool(Derived({n}))"],
+            [f"x = str([Operators({n})])"],
+            [f"x = functools.partial(identity, Operators({n}))()"],
+            [f"x = eval('identity({n}) + identity(n)', globals(), {{'n': {n}}})"],
+            [f"g = stubborn({n})", "next(g)", "try:", "    g.close()", "except RuntimeError:", "    del g"],
+            [f"g = stubborn({n})", "next(g)", f"g.throw(Odd({n}))", "list(g)"],
+            [
+                "try:",
+                f"    raise ExceptionGroup('several', [ValueError({self.literal(body)}), KeyError(1)])",
+                "except* ValueError as group:",
+                "    identity(group)",
+                "except* KeyError:",
+                "    identity(2)",
+            ],
+            [
+                "try:",
+                "    sink(",
+                f"        {n},",
+                "    )",
+                "except Odd as error:",
+                "    identity(error.__traceback__.tb_lineno)",
+            ],
+            [f"match {self.literal(body)}:", "    case int(n) if identity(n):", "        x = n"],
+        )
 
     def threads(self, body: Body, depth: int) -> list[str]:
         if not self.chance(3):
@@ -573,4 +695,6 @@ def programs(draw: Callable[[st.SearchStrategy], object]) -> str:
             "async generator": f"drive(anext({call}, None))",
         }[function.kind]
         lines += ["try:", f"    {run}", "except Exception as error:", "    identity(error)"]
+    if writer.chance(3):
+        lines.append(f"asyncio.run(tasks({writer.literal()}))")
     return PRELUDE + "\n".join(lines) + "\n"

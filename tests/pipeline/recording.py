@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -75,8 +75,16 @@ class Recording:
             and (func is None or event.func == func)
         ]
 
+    def plain_output(self) -> str:
+        """What the same script prints without pytrace."""
+        return run([sys.executable, str(self.script)], self.script.parent).stdout
+
     def kinds(self, func: str) -> list[str]:
         return [event.kind for event in self.of(func=func)]
+
+
+# The fixture `record`: record(source, *options, args=(), status=0, **environment)
+Record = Callable[..., Recording]
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -128,6 +136,11 @@ def read(database: Path) -> Iterator[dict[str, Any]]:
     assert done.returncode == 0, done.stderr
     for line in done.stdout.splitlines():
         yield json.loads(line)
+
+
+def texts(events: list[Event]) -> list[str]:
+    """The text of each one's only argument."""
+    return [without_addresses(event.value) for event in events]
 
 
 def without_addresses(text: str) -> str:

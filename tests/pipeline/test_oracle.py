@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from programs import programs
 from recording import PYTRACE, read, run, without_addresses, write
 
+pytestmark = pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning")  # of large programs
+
 ORACLE = Path(__file__).with_name("oracle.py")
 EXAMPLES = int(os.environ.get("PYTRACE_TEST_EXAMPLES", "0"))
 

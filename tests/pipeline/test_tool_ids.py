@@ -1,0 +1,70 @@
+"""Beside other tools of sys.monitoring; Python 3.12 and later."""
+
+import sys
+from pathlib import Path
+
+from recording import Record, Recording, run
+
+
+def test_tool_ids_of_others(record: Record) -> None:
+    """A program's own tools get the ids that have a meaning, and their events."""
+    recording = record(
+        """
+        import sys
+        monitoring = sys.monitoring
+        seen = []
+        def work():
+            return 1
+        for tool in (monitoring.DEBUGGER_ID, monitoring.COVERAGE_ID, monitoring.PROFILER_ID):
+            monitoring.use_tool_id(tool, f"tool {tool}")
+            def callback(code, *rest, tool=tool):
+                if code is work.__code__:
+                    seen.append(tool)
+                return monitoring.DISABLE
+            monitoring.register_callback(tool, monitoring.events.PY_START, callback)
+            monitoring.set_events(tool, monitoring.events.PY_START)
+        work()
+        work()
+        monitoring.restart_events()
+        work()
+        print(sorted(seen))
+        """
+    )
+    assert recording.stdout == "[0, 0, 1, 1, 2, 2]\n" == recording.plain_output()
+    assert recording.kinds("work") == ["call", "return"] * 3
+
+
+def test_only_one_tool_id_left(tmp_path: Path, record: Record) -> None:
+    recording = record(
+        """
+        import sys
+        free = [tool for tool in range(6) if sys.monitoring.get_tool(tool) is None]
+        for tool in free:
+            sys.monitoring.use_tool_id(tool, "other")
+        def work():
+            return 1
+        work()
+        print(len(free))
+        """
+    )
+    assert recording.stdout == "5\n"
+    assert recording.kinds("work") == ["call", "return"]
+
+
+def test_trace_beside_other_tools(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        """
+import sys
+from pytracer import trace
+for tool in (0, 1, 2, 3, 4):
+    sys.monitoring.use_tool_id(tool, "other")
+def inside(): return 1
+with trace(output="traces.sqlite", quiet=True):
+    inside()
+"""
+    )
+    done = run([sys.executable, str(script)], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    recording = Recording(0, "", "", tmp_path / "traces.sqlite", script)
+    assert recording.kinds("inside") == ["call", "return"]
