@@ -338,6 +338,26 @@ def test_child_that_goes_on(tmp_path: Path) -> None:
     assert calls(tmp_path / "traces.sqlite", "late") == 1
 
 
+def test_child_that_becomes_another_program(tmp_path: Path) -> None:
+    """It does not keep the recording open."""
+    script = write(
+        tmp_path,
+        "script.py",
+        """
+        import os
+        pid = os.fork()
+        if pid == 0:
+            os.execvp("sleep", ["sleep", "1000"])
+        print(pid)
+        """,
+    )
+    with open(tmp_path / "out", "wb") as out:
+        command = [*PYTRACE, script]
+        subprocess.run(command, cwd=tmp_path, env=environment(), stdout=out, stderr=out, timeout=TIMEOUT)
+    wait_for(lambda: info(tmp_path / "traces.sqlite")[0]["finished"], "the end of the run")
+    os.kill(int((tmp_path / "out").read_text().split()[0]), signal.SIGKILL)
+
+
 def test_large_loss_is_told(tmp_path: Path) -> None:
     script = write(tmp_path, "script.py", "def f(a): pass\nfor i in range(300000): f('x' * 100)\n")
     done = run([*PYTRACE, "--buffer-size", "256k", script], tmp_path)
