@@ -16,7 +16,7 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).parent
 PTH = "pytrace.pth"
 HOOK = ("module", "hook", "monitoring", "profile", "codes", "values", "ring", "session")
-FLAGS = ["-std=gnu11", "-O2", "-fvisibility=hidden", "-Wall", "-Wextra"]
+FLAGS = ["-std=gnu11", "-O3", "-fvisibility=hidden", "-Wall", "-Wextra"]
 if os.environ.get("PYTRACE_WERROR"):  # set by `make lint`
     FLAGS.append("-Werror")
 

@@ -411,7 +411,7 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
 /* Arguments beyond this share the room that is left, and are cut. */
 static uint32_t room_for(int arguments)
 {
-    size_t room = EVENT_HEAD_MAX + (size_t)arguments * (values_max + 2 * VALUE_ROOM_MIN);
+    size_t room = EVENT_HEAD_MAX + (size_t)arguments * (values_config.most + 2 * VALUE_ROOM_MIN);
     size_t most = RING_MIN_CHUNK_SIZE / 2 - EVENT_HEAD_MAX; /* a lost record may come before it */
     return (uint32_t)(room < most ? room : most);
 }

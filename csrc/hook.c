@@ -287,7 +287,7 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
     }
     uint64_t now = hook_now(thread);
     size_t count = names != NULL ? (size_t)PyTuple_GET_SIZE(names) : 0, name_max = 200;
-    size_t room = EVENT_HEAD_MAX + values_max + (count + 1) * (values_max + VALUE_ROOM_MIN + name_max);
+    size_t room = EVENT_HEAD_MAX + values_config.most + (count + 1) * (values_config.most + VALUE_ROOM_MIN + name_max);
     if (room > RING_MIN_CHUNK_SIZE / 2 - EVENT_HEAD_MAX)
         room = RING_MIN_CHUNK_SIZE / 2 - EVENT_HEAD_MAX;
     if (count > 64) /* of values that short, this many fit */

@@ -18,7 +18,7 @@
 #include "values.h"
 
 /* Bytes of a record with one value, at most. */
-#define HOOK_ROOM_FOR_VALUE (EVENT_HEAD_MAX + values_max + VALUE_ROOM_MIN)
+#define HOOK_ROOM_FOR_VALUE (EVENT_HEAD_MAX + values_config.most + VALUE_ROOM_MIN)
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)

@@ -4,18 +4,15 @@
 
 #include "codes.h"
 
-static size_t value_length = 200;
-static bool use_repr;
-size_t values_max = 1024;
+struct values_config values_config = {.length = 200, .most = 1024, .short_str = SHORT_STR_MAX};
 
 void values_configure(size_t length, bool repr)
 {
-    value_length = length < VALUE_LENGTH_MAX ? length : VALUE_LENGTH_MAX;
-    use_repr = repr;
-    values_max = value_length * 4 + 224;
+    values_config.length = length < VALUE_LENGTH_MAX ? length : VALUE_LENGTH_MAX;
+    values_config.most = values_config.length * 4 + 224;
+    values_config.repr = repr;
+    values_config.short_str = length < SHORT_STR_MAX ? length : SHORT_STR_MAX;
 }
-
-#define SHORT_STR 100 /* characters: its field's length takes one byte */
 
 /* Containers that are being written, innermost first: to see one that contains itself. */
 struct outer {
@@ -28,62 +25,21 @@ static uint8_t *put_content(uint8_t *p, uint8_t *limit, PyObject *object, const 
 /* With --repr the program's code runs, and may drop what is being looked at. */
 static void hold(PyObject *object)
 {
-    if (use_repr)
+    if (values_config.repr)
         Py_INCREF(object);
 }
 
 static void let_go(PyObject *object)
 {
-    if (use_repr)
+    if (values_config.repr)
         Py_DECREF(object);
-}
-
-/* What most values are, in one go: short strings, plain objects, numbers, None. NULL: something else.
- * Needs VALUE_ROOM_MIN bytes, as every value. */
-static inline uint8_t *put_simple(uint8_t *p, uint8_t *limit, int field, PyObject *object)
-{
-    PyTypeObject *type = Py_TYPE(object);
-    uint8_t *end;
-    int64_t number;
-    if (type == &PyUnicode_Type) {
-        if (!PyUnicode_IS_COMPACT_ASCII(object))
-            return NULL;
-        size_t length = (size_t)PyUnicode_GET_LENGTH(object);
-        if (length > SHORT_STR || length > value_length || length + 4 > (size_t)(limit - p))
-            return NULL;
-        p[2] = WIRE_TAG(VALUE_TEXT, WIRE_BYTES);
-        p[3] = (uint8_t)length;
-        memcpy(p + 4, PyUnicode_DATA(object), length);
-        end = p + 4 + length;
-    } else if (type == &PyLong_Type) {
-        if (!compat_long_compact(object, &number))
-            return NULL;
-        p[2] = WIRE_TAG(VALUE_INTEGER, WIRE_VARINT);
-        end = wire_put_short(p + 3, wire_zigzag(number));
-    } else if (object == Py_None) {
-        return values_put_constant(p, field, CONSTANT_NONE);
-    } else if (type == &PyFloat_Type) {
-        end = value_put_floating(p + 2, PyFloat_AS_DOUBLE(object));
-    } else if (type == &PyBool_Type) {
-        return values_put_constant(p, field, object == Py_True ? CONSTANT_TRUE : CONSTANT_FALSE);
-    } else {
-        const struct type_info *info = codes_type_info(type);
-        if (info->kind != KIND_OBJECT || info->number == 0 || use_repr)
-            return NULL;
-        end = value_put_address(p + 2, object);
-        *end++ = WIRE_TAG(VALUE_TYPE, WIRE_VARINT);
-        end = wire_put_short(end, info->number);
-    }
-    p[0] = (uint8_t)WIRE_TAG(field, WIRE_BYTES);
-    p[1] = (uint8_t)(end - p - 2);
-    return end;
 }
 
 /* A nested value: 4 bytes for what wire_close may move are kept free. */
 static uint8_t *put_value(uint8_t *p, uint8_t *limit, int field, PyObject *object, const struct outer *outer,
                           int depth)
 {
-    uint8_t *simple = put_simple(p, limit, field, object);
+    uint8_t *simple = values_put_simple(p, limit, field, object);
     if (simple != NULL)
         return simple;
     uint8_t *body = value_open(p, field);
@@ -114,7 +70,7 @@ static uint8_t *put_str(uint8_t *p, uint8_t *limit, int field, PyObject *str)
     Py_ssize_t length = PyUnicode_GET_LENGTH(str);
     size_t room = (size_t)(limit - p) - TAIL - 4;
     if (PyUnicode_IS_COMPACT_ASCII(str)) {
-        size_t size = (size_t)length < value_length ? (size_t)length : value_length;
+        size_t size = (size_t)length < values_config.length ? (size_t)length : values_config.length;
         if (size > room)
             size = room;
         p = wire_put_bytes(p, field, PyUnicode_DATA(str), size);
@@ -122,7 +78,7 @@ static uint8_t *put_str(uint8_t *p, uint8_t *limit, int field, PyObject *str)
     }
     bool cut;
     uint8_t *body = wire_open(p, field);
-    size_t size = codes_utf8(body, room, str, value_length, &cut);
+    size_t size = codes_utf8(body, room, str, values_config.length, &cut);
     p = wire_close(body, body + size);
     return cut ? event_put(p, VALUE_LENGTH, (uint64_t)length) : p;
 }
@@ -130,7 +86,7 @@ static uint8_t *put_str(uint8_t *p, uint8_t *limit, int field, PyObject *str)
 static uint8_t *put_data(uint8_t *p, uint8_t *limit, const char *data, Py_ssize_t length)
 {
     size_t room = (size_t)(limit - p) - TAIL - 4;
-    size_t size = (size_t)length < value_length ? (size_t)length : value_length;
+    size_t size = (size_t)length < values_config.length ? (size_t)length : values_config.length;
     if (size > room)
         size = room;
     p = wire_put_bytes(p, VALUE_DATA, data, size);
@@ -286,7 +242,7 @@ static uint8_t *put_set(uint8_t *p, uint8_t *limit, PyObject *object, const stru
 
 static uint8_t *put_object(uint8_t *p, uint8_t *limit, PyObject *object)
 {
-    if (use_repr) {
+    if (values_config.repr) {
         PyObject *text = PyObject_Repr(object);
         if (text == NULL) {
             PyErr_Clear();
@@ -378,8 +334,8 @@ static uint8_t *put_content(uint8_t *p, uint8_t *limit, PyObject *object, const 
 
 uint8_t *values_put(uint8_t *p, uint8_t *limit, int field, PyObject *object)
 {
-    if ((size_t)(limit - p) > values_max)
-        limit = p + values_max;
+    if ((size_t)(limit - p) > values_config.most)
+        limit = p + values_config.most;
     return put_value(p, limit, field, object, NULL, VALUE_DEPTH);
 }
 
