@@ -8,6 +8,7 @@ import errno
 import os
 import signal
 import sys
+import time
 from contextlib import suppress
 
 import apsw
@@ -19,6 +20,7 @@ from .store import Refused, Run, Step, Store, no_step
 from .summary import summary
 
 TITLE_LENGTH = 120
+ATTACH_SECONDS = 10.0  # for the ring to be finished: the launcher makes it while this process starts
 
 
 def main(path: str) -> int:
@@ -26,7 +28,7 @@ def main(path: str) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")  # keeps no folder from being unmounted; all paths here are absolute
     try:
-        ring = Ring(path)
+        ring = _attach(path)
     except OSError as error:
         return 0 if error.errno == errno.EBUSY else 1
     settings = ring.settings()
@@ -79,6 +81,18 @@ def _finish(pump: Pump, settings: dict[str, str]) -> str:
             pump.notes.append(str(error))
         pump.store.close()
     return summary(totals, settings["output"], settings["directory"], pump.notes)
+
+
+def _attach(path: str) -> Ring:
+    """Raises OSError: EBUSY where another dumper holds the ring; else it has not come, or is none."""
+    end = time.monotonic() + ATTACH_SECONDS
+    while True:
+        try:
+            return Ring(path)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.EPROTO) or time.monotonic() > end:
+                raise
+            time.sleep(0.002)
 
 
 def _set_title(command: str) -> None:

@@ -17,6 +17,7 @@ PIDFD_INFO_EXIT_CODE = 60  # offset of the last field, int32_t
 
 CHECK_SECONDS = 0.1
 LEFT_SECONDS = 0.5
+RETURN_SECONDS = 5.0  # for a program that becomes another one to register as that
 MAX_WATCHED = 500  # leaves file descriptors for the ring, which needs them to see who lives
 
 
@@ -63,6 +64,7 @@ class Process:
         self.number = number
         self.pid = ring.process_pid(number)
         self.parent = ring.process_parent(number)
+        self.left_at = 0.0  # since when it is another program, time.monotonic(); 0: it is not
         self._ring = ring
         self.pidfd: int | None = None
         if not watch:
@@ -161,8 +163,10 @@ class Processes:
             self._left_checked = now
             self._turn += 1
             process = self.running[self._turn % len(self.running)]
-            if process not in ended and process.has_left():
-                ended.append(process)
+            if process.has_left():
+                process.left_at = process.left_at or now
+                if now - process.left_at >= RETURN_SECONDS and process not in ended:
+                    ended.append(process)
         return ended
 
     def done(self, processes: list[Process]) -> None:

@@ -40,8 +40,9 @@ else:
 # won; docs/dumper.md has the measurements.
 LEVELS = ((0.5, 1), (1.0, -1))
 BATCHES = 16  # of a full ring
-WAIT_BUSY = 0.002  # s
-WAIT_IDLE = 0.04  # s, reached step by step; less where a ring is small:
+WAIT_BUSY = 0.008  # s: some chunks come together, and are still in the caches
+WAIT_IDLE = 0.04  # s, reached step by step; both less where a ring is small:
+WAIT_LEAST = 0.002  # s
 FILL_RATE = 300e6  # bytes/s that programs write at most; a quarter of the ring may fill meanwhile
 WAIT_GROWTH = 1.1
 LIVE_SECONDS = 0.1  # between two commits of unfinished chunks
@@ -75,7 +76,8 @@ class Pump:
         self._open_store = open_store
         self._program = program
         self._step = step
-        self._wait_idle = max(WAIT_BUSY, min(WAIT_IDLE, ring.size / 4 / FILL_RATE))
+        self._wait_idle = max(WAIT_LEAST, min(WAIT_IDLE, ring.size / 4 / FILL_RATE))
+        self._wait_busy = min(WAIT_BUSY, self._wait_idle)
         self._batch_size = max(1, ring.chunk_count // BATCHES)
         self._compressors = {level: ZstdCompressor(level) for _, level in LEVELS}
         self._new: list[Process] = []  # not in the database yet
@@ -93,7 +95,7 @@ class Pump:
     def run(self) -> None:
         """Returns when there is nothing to wait for any more. The processes that ended last have
         not been told yet: `say_saved` does that."""
-        wait = WAIT_BUSY
+        wait = self._wait_busy
         retry_at = failing_since = over_since = 0.0
         started = time.monotonic()
         while True:
@@ -125,7 +127,7 @@ class Pump:
                     return
                 if not self.processes.count and stillborn:
                     return
-            wait = WAIT_BUSY if busy else min(wait * WAIT_GROWTH, self._wait_idle)
+            wait = self._wait_busy if busy else min(wait * WAIT_GROWTH, self._wait_idle)
             self.processes.wait(wait)
 
     def say_saved(self) -> None:

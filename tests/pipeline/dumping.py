@@ -1,11 +1,13 @@
 """What the tests of the dumper have in common: rings, processes that write to them, dumpers, and a
 look into the database. As a script it is such a process (`Producer` starts it)."""
 
+import atexit
+import contextlib
 import functools
-import hashlib
 import importlib.util
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -96,27 +98,25 @@ static void scribble(struct ring *ring, uint32_t chunk)
 
 
 @functools.cache
-def producer_module() -> Any:
-    """cffi's module of a producer's part of the ring. Built once, and again when the sources change."""
+def producer_library() -> Path:
+    """A producer's part of the ring as an extension module (cffi), built once a session."""
     import cffi
 
-    sources = [CSRC / "ring.c", *sorted(CSRC.glob("*.h"))]
-    text = b"".join(path.read_bytes() for path in sources) + SOURCE.encode()
-    version = hashlib.sha256(text).hexdigest()[:16]
-    tag = f"{version}-{sys.implementation.cache_tag}-{os.getuid()}"
-    folder = Path(tempfile.gettempdir()) / f"pytrace-test-producer-{tag}"
-    if not folder.exists():
-        made = Path(tempfile.mkdtemp(dir=folder.parent))
-        builder = cffi.FFI()
-        builder.cdef(DECLARATIONS)
-        builder.set_source("_producer", SOURCE)
-        builder.emit_c_code(str(made / "_producer.c"))
-        headers = [f"-I{CSRC}", f"-I{sysconfig.get_paths()['include']}"]
-        library = made / f"_producer{sysconfig.get_config_var('EXT_SUFFIX')}"
-        command = [os.environ.get("CC", "cc"), "-std=gnu11", "-O1", "-shared", "-fPIC", *headers]
-        subprocess.run([*command, made / "_producer.c", CSRC / "ring.c", "-o", library], check=True)
-        made.rename(folder)
-    (library,) = folder.glob("_producer*.so")
+    folder = Path(tempfile.mkdtemp(prefix="pytrace-producer-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    builder = cffi.FFI()
+    builder.cdef(DECLARATIONS)
+    builder.set_source("_producer", SOURCE)
+    with contextlib.redirect_stdout(None):
+        builder.emit_c_code(str(folder / "_producer.c"))
+    library = folder / f"_producer{sysconfig.get_config_var('EXT_SUFFIX')}"
+    headers = [f"-I{CSRC}", f"-I{sysconfig.get_paths()['include']}"]
+    command = [os.environ.get("CC", "cc"), "-std=gnu11", "-O1", "-shared", "-fPIC", *headers]
+    subprocess.run([*command, folder / "_producer.c", CSRC / "ring.c", "-o", library], check=True)
+    return library
+
+
+def producer_module(library: str) -> Any:
     spec = importlib.util.spec_from_file_location("_producer", library)
     assert spec
     assert spec.loader
@@ -140,9 +140,8 @@ class Producer:
     """A process that writes to the ring what it is told."""
 
     def __init__(self, ring: "TestRing", parent: int = 0) -> None:
-        producer_module()
         self._child = subprocess.Popen(
-            [sys.executable, __file__, str(ring.path), str(parent)],
+            [sys.executable, __file__, producer_library(), ring.path, str(parent)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -295,12 +294,12 @@ class TestRing:
 class Dumper:
     """A dumper process."""
 
-    # with a bound changed, for tests that come to it
+    # with bounds changed, for tests that come to them
     IMPATIENT = """
 import sys
-from pytracer.dumper import pump
+from pytracer.dumper import processes, pump
 from pytracer.dumper.__main__ import main
-pump.GIVE_UP_SECONDS = 0.5
+pump.GIVE_UP_SECONDS = processes.RETURN_SECONDS = 0.5
 sys.exit(main(sys.argv[1]))
 """
 
@@ -380,9 +379,9 @@ def stored_calls(database: Path, run: int = 1) -> dict[int, list[int]]:
     return calls
 
 
-def produce(path: str, parent: int) -> None:
+def produce(library: str, path: str, parent: int) -> None:
     """The process that a Producer has started: does what it reads, line by line."""
-    module = producer_module()
+    module = producer_module(library)
     ffi, lib = module.ffi, module.lib
     ring = ffi.new("struct ring *")
     assert lib.ring_attach(ring, path.encode(), 0, ffi.new("int *")) == 0
@@ -435,4 +434,4 @@ def produce(path: str, parent: int) -> None:
 
 
 if __name__ == "__main__":
-    produce(sys.argv[1], int(sys.argv[2]))
+    produce(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -471,7 +471,7 @@ def test_exec_is_one_process_more_and_its_exit_status_counts(tmp_path: Path) -> 
 
 def test_a_process_that_becomes_another_program_is_not_waited_for(tmp_path: Path) -> None:
     ring = TestRing(tmp_path)
-    dumper = Dumper(ring)
+    dumper = Dumper(ring, script=Dumper.IMPATIENT)
     producer = Producer(ring)
     producer.calls(10)
     producer.become("sleep", "1000")
