@@ -46,20 +46,27 @@ static void thread_ended(void *pointer)
     free_thread(thread);
 }
 
-/* The thread state is cleared, its dictionary with it: what is remembered of it may not be used. */
-static void state_cleared(PyObject *Py_UNUSED(capsule))
+static const char state_key[] = "pytracer.state";
+
+/* A thread state is cleared, and its dictionary with this capsule in it, perhaps by another thread: who
+ * remembers the state must not use it any more. */
+static void state_cleared(PyObject *capsule)
 {
-    hook_thread->state = NULL;
+    const PyThreadState *state = PyCapsule_GetPointer(capsule, state_key);
+    pthread_mutex_lock(&threads_lock);
+    for (struct thread *thread = threads; thread != NULL; thread = thread->next)
+        if (thread->state == state)
+            thread->state = NULL;
+    pthread_mutex_unlock(&threads_lock);
 }
 
 compat_frame *hook_frame_asked(struct thread *thread)
 {
-    static const char key[] = "pytracer.thread";
     PyThreadState *state = compat_thread_state();
     if (thread->state != state) {
         PyObject *dict = PyThreadState_GetDict();
-        PyObject *capsule = dict != NULL ? PyCapsule_New(&no_thread, key, state_cleared) : NULL;
-        if (capsule != NULL && PyDict_SetItemString(dict, key, capsule) == 0)
+        PyObject *capsule = dict != NULL ? PyCapsule_New(state, state_key, state_cleared) : NULL;
+        if (capsule != NULL && PyDict_SetItemString(dict, state_key, capsule) == 0)
             thread->state = state;
         else
             PyErr_Clear();
