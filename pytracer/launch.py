@@ -1,7 +1,7 @@
 """`pytrace SCRIPT`: makes everything ready, then becomes `python SCRIPT`.
 
-    check ──► create the ring ──► start the dumper ──► exec the same Python ──► start.py joins
-    (nothing has been made     (/dev/shm)  (detached)      (same pid, same terminal)
+    check ──► start the dumper ──► create the ring ──► exec the same Python ──► start.py joins
+    (nothing has been made  (detached)      (/dev/shm)     (same pid, same terminal)
      when a check fails)
 
 The program is not run here: the process replaces itself by the Python it runs in, told by the
@@ -265,14 +265,30 @@ def ring_settings(chosen: dict[str, str], name: str, command: list[str]) -> byte
     return packed
 
 
+def start_dumper(ring: str) -> None:
+    """Raises Mistake. The ring may be made afterwards: a dumper waits for it a while."""
+    from . import _hook
+
+    try:
+        _hook.spawn_dumper(sys.executable, ring)
+    except OSError as error:
+        raise Mistake(f"cannot start the process that saves the recording: {error.strerror}") from None
+
+
 def create_ring(chosen: dict[str, str], command: list[str]) -> str:
-    """Creates the recording's ring and returns its path. Raises Mistake."""
+    """Creates the recording's ring, with a dumper, and returns its path. Raises Mistake, and leaves
+    nothing behind.
+
+    The dumper is started first, because its start takes as long as the memory takes to be cleared.
+    Where the ring does not come, it ends by itself.
+    """
     from . import _hook
 
     name = f"pytrace-{os.getuid()}-{os.getpid()}-{os.urandom(8).hex()}"
     packed = ring_settings(chosen, name, command)
     size = int(chosen["buffer_size"])
     path = os.path.join(SHARED_MEMORY, name)
+    start_dumper(path)
     try:
         _hook.create(path, size, packed)
         return path
@@ -280,6 +296,7 @@ def create_ring(chosen: dict[str, str], command: list[str]) -> str:
         reason = error
     folder = temporary_folder()
     path = os.path.join(folder, name)
+    start_dumper(path)
     try:
         _hook.create(path, size, packed)
     except OSError as error:
@@ -319,14 +336,9 @@ def abandoned_rings() -> "Iterator[str]":
 
 def save_abandoned() -> None:
     """Has everything saved that dead recordings left behind."""
-    from . import _hook
-
     for path in abandoned_rings():
         say(f"an earlier recording was cut off; saving what is left of it ({path})")
-        try:
-            _hook.spawn_dumper(sys.executable, path)
-        except OSError as error:
-            say(f"cannot start the process that saves it: {error.strerror}")
+        start_dumper(path)
 
 
 # ---- all of it ------------------------------------------------------------------------------------
@@ -335,17 +347,9 @@ def save_abandoned() -> None:
 def prepare(chosen: dict[str, str], command: list[str]) -> str:
     """Creates the ring and starts its dumper; returns the ring's path. Raises Mistake, and leaves
     nothing behind."""
-    from . import _hook
-
     check_output(chosen["output"])
     save_abandoned()
-    ring = create_ring(chosen, command)
-    try:
-        _hook.spawn_dumper(sys.executable, ring)
-    except OSError as error:
-        os.unlink(ring)
-        raise Mistake(f"cannot start the process that saves the recording: {error.strerror}") from None
-    return ring
+    return create_ring(chosen, command)
 
 
 def launch(arguments: list[str]) -> "NoReturn":
