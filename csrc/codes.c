@@ -539,6 +539,27 @@ static PyObject *type_qualname(PyTypeObject *type)
     return type->tp_flags & Py_TPFLAGS_HEAPTYPE ? ((PyHeapTypeObject *)type)->ht_qualname : NULL;
 }
 
+/* The module's name as the type has it, borrowed; NULL: none, or the name says it. */
+static PyObject *type_module(PyTypeObject *type)
+{
+    static PyObject *key;
+    if (key == NULL && (key = PyUnicode_InternFromString("__module__")) == NULL) {
+        PyErr_Clear();
+        return NULL;
+    }
+    PyObject *module = type->tp_flags & Py_TPFLAGS_HEAPTYPE && type->tp_dict != NULL
+                           ? PyDict_GetItemWithError(type->tp_dict, key)
+                           : NULL;
+    if (module == NULL)
+        PyErr_Clear();
+    return module;
+}
+
+static Py_hash_t text_hash(PyObject *text)
+{
+    return text != NULL && PyUnicode_CheckExact(text) ? PyObject_Hash(text) : 0;
+}
+
 struct type_info *codes_type_info_cold(PyTypeObject *type)
 {
     static struct type_info none; /* memory is short: an object of an unknown type */
@@ -550,7 +571,7 @@ struct type_info *codes_type_info_cold(PyTypeObject *type)
         return info;
     PyObject *qualname = type_qualname(type);
     const void *name = qualname != NULL ? (const void *)qualname : type->tp_name;
-    Py_hash_t hash = qualname != NULL && PyUnicode_CheckExact(qualname) ? PyObject_Hash(qualname) : 0;
+    Py_hash_t hash = text_hash(qualname) ^ text_hash(type_module(type)) * 3;
     if (info->type != type || info->name != name || info->hash != hash) {
         codes_types.used += info->type == NULL;
         *info = (struct type_info){.type = type, .name = name, .hash = hash};
@@ -570,8 +591,7 @@ static uint32_t define_type(PyTypeObject *type)
     if (p == NULL)
         return 0;
     if (qualname != NULL) {
-        PyObject *module = type->tp_dict != NULL ? PyDict_GetItemString(type->tp_dict, "__module__") : NULL;
-        size = codes_qualified(name, sizeof name, module, qualname);
+        size = codes_qualified(name, sizeof name, type_module(type), qualname);
     } else {
         size = strnlen(type->tp_name, sizeof name);
         memcpy(name, type->tp_name, size);

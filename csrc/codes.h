@@ -109,14 +109,14 @@ struct type_info {
     PyTypeObject *type;  /* for comparison only, like the next three */
     unsigned version;
     const void *name;
-    Py_hash_t hash;
+    Py_hash_t hash;      /* of its name and its module's */
     uint32_t number;     /* 0: not defined yet; see codes_type */
     uint8_t kind;        /* enum type_kind */
     bool exact;          /* a built-in type itself, no subclass */
 };
 
 /* By address, open addressing. A type may die and another come to its place: then its version differs
- * (which is unique where it is not 0, and changes when the type does), or its name or the name's hash. */
+ * (which is unique where it is not 0, and changes when the type does), or its name or the names' hash. */
 struct type_table {
     struct type_info *slots;
     size_t mask, used; /* mask: slots - 1, their number being a power of two */
