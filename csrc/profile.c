@@ -7,8 +7,8 @@
  * caller: there it is seen, and the record of the end, held back until then, gets its value. Where C
  * code catches it on the way, the value is the one seen last in that function, if any.
  *
- * Others: a trace function of theirs is left alone; ours comes back when it is gone. Whoever sets a
- * profile function of his own is called by ours, which puts itself before it.
+ * Others: whoever sets a profile or a trace function of his own is called by ours, which puts itself
+ * before it, and keeps his object where sys.getprofile() and sys.gettrace() find it.
  */
 
 #include "hook.h"
@@ -19,7 +19,8 @@
 
 /* What a thread needs besides struct thread. */
 struct profile {
-    Py_tracefunc next;     /* somebody else's profile function, which ours calls */
+    /* Somebody else's functions, which ours call in their place; NULL: none. */
+    Py_tracefunc next_profile, next_trace;
     /* A frame's end by an exception that has not been recorded yet; NULL: none. The frame is only for
      * comparison, it may be gone; the code is held. */
     PyFrameObject *ended;
@@ -34,28 +35,15 @@ struct profile {
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
 static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
 
-static bool is_generator(const PyCodeObject *code)
-{
-    return code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
-}
 
-/* Switches our trace function on this thread; one of somebody else stays. */
-static inline void set_trace(PyThreadState *state, bool on)
-{
-    Py_tracefunc wanted = on ? on_trace : NULL;
-    if (state->c_tracefunc != wanted && (state->c_tracefunc == NULL || state->c_tracefunc == on_trace)) {
-        state->c_tracefunc = wanted;
-        state->cframe->use_tracing = 255; /* we profile */
-    }
-}
-
-/* Might an exception be caught in this frame, or be lost to the C code that called it? */
+/* Might an exception be caught in this frame, or be lost to the C code that called it? Every generator is
+ * called by C, which as a rule hands its exceptions on. */
 static inline bool wants_trace(const compat_frame *frame)
 {
     if (frame == NULL)
         return false;
     const struct code_info *info = codes_info(frame->f_code);
-    return info != NULL && info->ready && (info->catches || (frame->is_entry && !is_generator(frame->f_code)));
+    return info != NULL && info->ready && (info->catches || (frame->is_entry && !(frame->f_code->co_flags & CO_GENERATOR)));
 }
 
 /* This thread's profile, or NULL where memory is short. */
@@ -64,6 +52,25 @@ static inline struct profile *profile_of(struct thread *thread)
     if (UNLIKELY(thread->profile == NULL))
         thread->profile = PyMem_RawCalloc(1, sizeof *thread->profile + HOOK_ROOM_FOR_VALUE);
     return thread->profile;
+}
+
+static __attribute__((noinline)) void switch_trace(PyThreadState *state, bool on)
+{
+    struct thread *thread = on ? hook_thread_made() : hook_thread;
+    struct profile *profile = thread != NULL ? on ? profile_of(thread) : thread->profile : NULL;
+    if (profile == NULL)
+        return;
+    if (on)
+        profile->next_trace = state->c_tracefunc; /* c_traceobj stays theirs, if it is anybody's */
+    state->c_tracefunc = on ? on_trace : profile->next_trace;
+    state->cframe->use_tracing = 255; /* we profile */
+}
+
+/* Puts our trace function on this thread, before somebody else's, or takes it away. */
+static inline void set_trace(PyThreadState *state, bool on)
+{
+    if (UNLIKELY((state->c_tracefunc == on_trace) != on))
+        switch_trace(state, on);
 }
 
 void hook_forget_thread(struct thread *thread) { PyMem_RawFree(thread->profile); }
@@ -104,7 +111,8 @@ static inline enum event_kind kind_of_return(const compat_frame *frame, PyObject
 {
     if (value == NULL)
         return EVENT_EXCEPTION;
-    return is_generator(frame->f_code) && _Py_OPCODE(*frame->prev_instr) == YIELD_VALUE ? EVENT_YIELD : EVENT_RETURN;
+    bool suspends = frame->f_code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
+    return suspends && _Py_OPCODE(*frame->prev_instr) == YIELD_VALUE ? EVENT_YIELD : EVENT_RETURN;
 }
 
 static void on_end(struct thread *thread, struct profile *profile, PyFrameObject *frame, struct code_info *info,
@@ -177,12 +185,24 @@ static inline void record(PyFrameObject *frame, int what, PyObject *arg)
     set_trace(state, ended || wants_trace(inner->previous));
 }
 
+/* Recording has ended: gives this thread's functions back to whoever had them. */
+static __attribute__((noinline)) void withdraw(PyThreadState *state, const struct profile *profile)
+{
+    if (state->c_profilefunc == on_profile)
+        state->c_profilefunc = profile != NULL ? profile->next_profile : NULL;
+    if (state->c_tracefunc == on_trace)
+        state->c_tracefunc = profile != NULL ? profile->next_trace : NULL;
+    state->cframe->use_tracing = state->c_tracefunc != NULL || state->c_profilefunc != NULL ? 255 : 0;
+}
+
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
 {
-    if (LIKELY(what == PyTrace_CALL || what == PyTrace_RETURN))
+    if (UNLIKELY(!hook.recording))
+        withdraw(compat_thread_state(), hook_thread->profile);
+    else if (LIKELY(what == PyTrace_CALL || what == PyTrace_RETURN))
         record(frame, what, arg);
-    if (UNLIKELY(hook_thread->profile != NULL && hook_thread->profile->next != NULL))
-        return hook_thread->profile->next(self, frame, what, arg);
+    if (UNLIKELY(hook_thread->profile != NULL && hook_thread->profile->next_profile != NULL))
+        return hook_thread->profile->next_profile(self, frame, what, arg);
     return 0;
 }
 
@@ -192,31 +212,25 @@ static void listen_again(PyThreadState *state)
     struct thread *thread = hook_thread_made();
     if (thread == NULL || profile_of(thread) == NULL)
         return;
-    thread->profile->next = state->c_profilefunc;
+    thread->profile->next_profile = state->c_profilefunc;
     state->c_profilefunc = on_profile; /* c_profileobj stays, for sys.getprofile() and for them */
     state->cframe->use_tracing = 255;
 }
 
-static int on_trace(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, PyObject *arg)
+static void trace(PyThreadState *state, struct thread *thread, PyFrameObject *frame, int what, PyObject *arg)
 {
-    PyThreadState *state = compat_thread_state();
-    if (!hook.recording) {
-        set_trace(state, false);
-        return 0;
-    }
     if (UNLIKELY(state->c_profilefunc != on_profile)) {
         listen_again(state);
         if (what == PyTrace_CALL) /* the profile function has its turn behind this one */
-            return 0;
+            return;
     }
-    struct thread *thread = hook_thread;
     if (what != PyTrace_EXCEPTION || !thread->ready || !PyTuple_Check(arg) || PyTuple_GET_SIZE(arg) != 3)
-        return 0;
+        return;
     compat_frame *inner = frame->f_frame;
     PyObject *exception = PyTuple_GET_ITEM(arg, 1), *traceback = PyTuple_GET_ITEM(arg, 2);
     struct profile *profile = profile_of(thread);
     if (profile == NULL)
-        return 0;
+        return;
     if (profile->ended != NULL)
         record_ended(thread, profile, exception, traceback);
     struct code_info *info = codes_info(inner->f_code);
@@ -229,7 +243,18 @@ static int on_trace(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
         profile->last = frame;
     }
     set_trace(state, wants_trace(inner));
-    return 0;
+}
+
+static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    PyThreadState *state = compat_thread_state();
+    struct thread *thread = hook_thread;
+    Py_tracefunc next = thread->profile != NULL ? thread->profile->next_trace : NULL;
+    if (hook.recording)
+        trace(state, thread, frame, what, arg);
+    else
+        withdraw(state, thread->profile);
+    return next != NULL ? next(self, frame, what, arg) : 0;
 }
 
 /* ---- every thread ------------------------------------------------------------------------- */
@@ -380,21 +405,9 @@ int hook_listen(bool gate)
     return 0;
 }
 
-int hook_deafen(void)
+int hook_deafen(void) /* the other threads' functions withdraw at their next event */
 {
-    PyThreadState *here = PyThreadState_Get();
-    if (here->c_profilefunc == on_profile && hook_thread->profile != NULL) {
-        here->c_profilefunc = hook_thread->profile->next;
-        hook_thread->profile->next = NULL;
-    }
-    for (PyThreadState *state = PyInterpreterState_ThreadHead(here->interp); state != NULL;
-         state = PyThreadState_Next(state)) {
-        if (state->c_profilefunc == on_profile || state->c_profilefunc == on_gate)
-            state->c_profilefunc = NULL;
-        if (state->c_tracefunc == on_trace)
-            state->c_tracefunc = NULL;
-        state->cframe->use_tracing = state->c_tracefunc != NULL || state->c_profilefunc != NULL ? 255 : 0;
-    }
+    withdraw(PyThreadState_Get(), hook_thread->profile);
     return 0;
 }
 
