@@ -259,9 +259,11 @@ class TraceRecorder(Recorder):
         if event == "opcode":
             self.unwinding.discard(frame)
             name, number = self.instruction(frame)
-            if (name == "RERAISE" and number != 1) or (name == "RAISE_VARARGS" and number == 0):
+            if name == "RERAISE" or (name == "RAISE_VARARGS" and number == 0):
+                # goes on at once, and as if from the instruction that raised first
+                self.unwinding.add(frame)
                 handled = sys.exc_info()[1]
-                if handled is not None:
+                if handled is not None and (name, number) != ("RERAISE", 1):
                     self.last[frame] = handled
         elif event == "exception":
             exception = arg[1]

@@ -36,10 +36,11 @@ WORKLOAD_KINDS = {
 }
 
 
-def assert_workload_is_complete(events: list[Event], file: Path) -> None:
+def assert_workload_is_complete(events: list[Event], file: Path, raises: bool = True) -> None:
     inside = [event for event in events if event.file == str(file)]
     for func, kinds in WORKLOAD_KINDS.items():
-        assert [event.kind for event in inside if event.func == func] == kinds, func
+        wanted = [kind for kind in kinds if raises or kind != "raise"]
+        assert [event.kind for event in inside if event.func == func] == wanted, func
 
 
 def test_beside_coverage(record: Record, tmp_path: Path) -> None:
@@ -59,7 +60,8 @@ def test_beside_coverage(record: Record, tmp_path: Path) -> None:
         """
     )
     assert recording.stdout == recording.plain_output() == "6\n15 []\n"
-    assert_workload_is_complete(recording.events, workload)
+    # on 3.11 it takes the only trace function that a thread has, which would tell where an exception arrives
+    assert_workload_is_complete(recording.events, workload, raises=sys.version_info >= (3, 12))
 
 
 def test_beside_cprofile(record: Record, tmp_path: Path) -> None:

@@ -52,6 +52,14 @@ def is_artificial(event: dict[str, Any]) -> bool:
     )
 
 
+def without_unknown(wanted: list[str], found: list[str]) -> list[str]:
+    """On 3.11 an exception that C code catches may be recorded without its value."""
+    return [
+        other if " exception " in other and other.endswith(" ()") and line.startswith(other[:-1]) else line
+        for line, other in zip_longest(wanted, found, fillvalue="")
+    ]
+
+
 def by_program(events: list[dict[str, Any]], folder: Path) -> dict[str, list[str]]:
     listed: dict[str, list[str]] = {}
     for event in events:
@@ -148,6 +156,8 @@ def assert_same(
 ) -> None:
     """The same events of each program, in the same order."""
     wanted, found = by_program(expected, folder), by_program(observed, folder)
+    if sys.version_info < (3, 12):
+        wanted = {name: without_unknown(lines, found.get(name, [])) for name, lines in wanted.items()}
     for number, source in enumerate(sources):
         name = f"program{number}"
         if wanted.get(name) != found.get(name):
