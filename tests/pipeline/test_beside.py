@@ -1,5 +1,6 @@
 """Others that trace at the same time get what they would get alone, and so does pytrace."""
 
+import sys
 from pathlib import Path
 
 import pytest
