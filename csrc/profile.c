@@ -27,6 +27,7 @@ struct profile {
     PyCodeObject *code;
     struct code_info *info;
     uint64_t time;
+    bool traced;           /* so that the start of the exception in that frame has been recorded */
     PyFrameObject *thrown; /* into this frame an exception is thrown, which has not arrived yet; compared only */
     PyFrameObject *last;   /* where an exception was recorded last; only for comparison */
     struct encoded seen;   /* that exception; HOOK_ROOM_FOR_VALUE bytes follow */
@@ -82,10 +83,10 @@ static __attribute__((noinline)) void record_ended(struct thread *thread, struct
 {
     PyFrameObject *frame = profile->ended;
     PyCodeObject *code = profile->code;
-    bool raised = profile->last == frame;
+    bool seen = profile->last == frame;
     profile->ended = NULL;
     profile->last = NULL;
-    if (!raised && exception != NULL) { /* it started there, and no trace function was set */
+    if (!seen && !profile->traced && exception != NULL) { /* it started there */
         int line = 0;
         for (PyTracebackObject *t = (PyTracebackObject *)traceback;
              t != NULL && Py_TYPE(t) == &PyTraceBack_Type && line == 0; t = t->tb_next)
@@ -94,7 +95,7 @@ static __attribute__((noinline)) void record_ended(struct thread *thread, struct
         hook_raise(thread, profile->info, exception, line, profile->time, NULL);
     }
     hook_leave_code(thread, code, profile->info, NULL, EVENT_EXCEPTION, exception,
-                    exception == NULL && raised ? &profile->seen : NULL, profile->time);
+                    exception == NULL && seen ? &profile->seen : NULL, profile->time);
     Py_DECREF(code);
 }
 
@@ -130,6 +131,7 @@ static void on_end(struct thread *thread, struct profile *profile, PyFrameObject
     profile->code = (PyCodeObject *)Py_NewRef(inner->f_code);
     profile->info = info;
     profile->time = hook_now(thread);
+    profile->traced = wants_trace(inner);
     if (inner->is_entry && profile->last == frame) /* C code may catch it now; its value is known */
         record_ended(thread, profile, NULL, NULL);
 }
@@ -234,7 +236,9 @@ static void trace(PyThreadState *state, struct thread *thread, PyFrameObject *fr
     if (profile->ended != NULL)
         record_ended(thread, profile, exception, traceback);
     struct code_info *info = codes_info(inner->f_code);
-    if (info != NULL && info->ready) {
+    /* What `await` and `yield from` wait for has ended: SEND shows the StopIteration to debuggers only. */
+    bool ends_send = _Py_OPCODE(*inner->prev_instr) == SEND && PyErr_GivenExceptionMatches(exception, PyExc_StopIteration);
+    if (info != NULL && info->ready && !ends_send) {
         if (profile->thrown == frame)
             hook_enter(thread, inner->f_code, info, inner, EVENT_THROW, exception);
         profile->thrown = NULL;
