@@ -1,6 +1,5 @@
 """Others that trace at the same time get what they would get alone, and so does pytrace."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -37,11 +36,10 @@ WORKLOAD_KINDS = {
 }
 
 
-def assert_workload_is_complete(events: list[Event], file: Path, raises: bool = True) -> None:
+def assert_workload_is_complete(events: list[Event], file: Path) -> None:
     inside = [event for event in events if event.file == str(file)]
     for func, kinds in WORKLOAD_KINDS.items():
-        wanted = [kind for kind in kinds if raises or kind != "raise"]
-        assert [event.kind for event in inside if event.func == func] == wanted, func
+        assert [event.kind for event in inside if event.func == func] == kinds, func
 
 
 def test_beside_coverage(record: Record, tmp_path: Path) -> None:
@@ -61,8 +59,7 @@ def test_beside_coverage(record: Record, tmp_path: Path) -> None:
         """
     )
     assert recording.stdout == recording.plain_output() == "6\n15 []\n"
-    # on 3.11 it takes the only trace function that a thread has, which would tell where an exception arrives
-    assert_workload_is_complete(recording.events, workload, raises=sys.version_info >= (3, 12))
+    assert_workload_is_complete(recording.events, workload)
 
 
 def test_beside_cprofile(record: Record, tmp_path: Path) -> None:

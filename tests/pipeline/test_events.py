@@ -327,8 +327,8 @@ def test_a_coroutine_under_asyncio(record: Record) -> None:
     )
     assert recording.stdout == "[1, 2, 3, 4]\n"
     # each of the two children is suspended once
-    kinds = ["call", "resume", "return", "yield"]
-    assert sorted(recording.kinds("child")) == sorted(kinds * 2)
+    kinds = ["call", "resume", "return", "yield"]  # and on 3.11 the StopIteration that ends an await
+    assert sorted(event.kind for event in recording.of(*kinds, func="child")) == sorted(kinds * 2)
     [end] = recording.of("return", func="main")
     assert end.value == "[1, 2, 3, 4]"
     begin = recording.of("call", func="main")[0]
