@@ -172,7 +172,7 @@ static size_t thread_name(char *name, size_t size)
 
 /* ---- chunks ------------------------------------------------------------------------------- */
 
-#define DUMPER_CHECK_UNITS (1u << 22) /* some 20 ms: how often a full ring makes us look for the dumper */
+#define DUMPER_CHECK_UNITS (1u << 22) /* some 20 ms: no more often is the dumper looked for */
 
 /* The record that tells of a loss, at `p`, which has room for it. Returns where the next one goes. */
 static uint8_t *put_lost(struct thread *thread, uint8_t *p, uint64_t now)
@@ -195,7 +195,7 @@ uint8_t *hook_room(struct thread *thread, size_t size)
     }
     uint8_t *p = stream_next_chunk(stream, size + EVENT_HEAD_MAX);
     uint64_t now = hook_now(thread);
-    if (p != NULL || now - checked > DUMPER_CHECK_UNITS) {
+    if (now - checked > DUMPER_CHECK_UNITS) {
         checked = now;
         session_check_dumper();
     }

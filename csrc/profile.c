@@ -132,7 +132,7 @@ static void on_end(struct thread *thread, struct profile *profile, PyFrameObject
     profile->info = info;
     profile->time = hook_now(thread);
     profile->traced = wants_trace(inner);
-    if (inner->is_entry && profile->last == frame) /* C code may catch it now; its value is known */
+    if (inner->previous == NULL && profile->last == frame) /* there is nothing that it could arrive in */
         record_ended(thread, profile, NULL, NULL);
 }
 
@@ -163,6 +163,8 @@ static inline void record(PyFrameObject *frame, int what, PyObject *arg)
         info = hook_prepare(code, inner->f_globals, what == PyTrace_CALL ? 1 : -1, &thread, &out_of_scope);
     }
     if (what == PyTrace_CALL) {
+        if (UNLIKELY(thread->profile != NULL) && thread->profile->last == frame)
+            thread->profile->last = NULL; /* that was another frame in the same place */
         if (LIKELY(info != NULL)) {
             enum event_kind kind = kind_of_call(inner);
             if (LIKELY(kind == EVENT_CALL))
