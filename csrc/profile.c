@@ -76,24 +76,34 @@ static inline void set_trace(PyThreadState *state, bool on)
 
 void hook_forget_thread(struct thread *thread) { PyMem_RawFree(thread->profile); }
 
-/* Records the end that was held back. `exception`, as it arrives elsewhere, with its traceback; or NULL:
- * it did not arrive. */
+/* The place of a frame in the traceback of an exception that has just arrived in its caller: the
+ * caller's own entry is the first. NULL: the exception has not come through that frame. */
+static PyTracebackObject *find_frame(PyObject *traceback, const PyFrameObject *frame)
+{
+    PyTracebackObject *entry = (PyTracebackObject *)traceback;
+    for (int i = 0; i < 2 && entry != NULL && Py_TYPE(entry) == &PyTraceBack_Type; i++, entry = entry->tb_next)
+        if (entry->tb_frame == frame)
+            return entry;
+    return NULL;
+}
+
+/* Records the end that was held back. `exception`: one that arrives elsewhere, with its traceback; or
+ * NULL. Another one may arrive than has left: C code in between caught that, or put it into its own. */
 static __attribute__((noinline)) void record_ended(struct thread *thread, struct profile *profile,
                                                    PyObject *exception, PyObject *traceback)
 {
     PyFrameObject *frame = profile->ended;
     PyCodeObject *code = profile->code;
+    PyTracebackObject *place = exception != NULL ? find_frame(traceback, frame) : NULL;
     bool seen = profile->last == frame;
     profile->ended = NULL;
     profile->last = NULL;
-    if (!seen && !profile->traced && exception != NULL) { /* it started there */
-        int line = 0;
-        for (PyTracebackObject *t = (PyTracebackObject *)traceback;
-             t != NULL && Py_TYPE(t) == &PyTraceBack_Type && line == 0; t = t->tb_next)
-            if (t->tb_frame == frame)
-                line = t->tb_lineno > 0 ? t->tb_lineno : PyCode_Addr2Line(code, t->tb_lasti);
-        hook_raise(thread, profile->info, exception, line, profile->time, NULL);
-    }
+    if (place == NULL)
+        exception = NULL;
+    else if (!seen && !profile->traced) /* it started there */
+        hook_raise(thread, profile->info, exception,
+                   place->tb_lineno > 0 ? place->tb_lineno : PyCode_Addr2Line(code, place->tb_lasti),
+                   profile->time, NULL);
     hook_leave_code(thread, code, profile->info, NULL, EVENT_EXCEPTION, exception,
                     exception == NULL && seen ? &profile->seen : NULL, profile->time);
     Py_DECREF(code);
