@@ -316,6 +316,10 @@ bool codes_define_process(uint32_t parent, const char *command, size_t size, con
 
 /* ---- code objects ------------------------------------------------------------------------- */
 
+/* Each argument that is recorded needs VALUE_ROOM_MIN bytes in its call's record (see room_for). */
+#define ARGUMENTS_MAX 400
+_Static_assert(ARGUMENTS_MAX * VALUE_ROOM_MIN + 2 * EVENT_HEAD_MAX < RING_MIN_CHUNK_SIZE / 2, "");
+
 static int argument_count(PyCodeObject *code)
 {
     return code->co_argcount + code->co_kwonlyargcount + !!(code->co_flags & CO_VARARGS) +
@@ -402,7 +406,7 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
     definition_close(record, body, p);
 
     info->number = number;
-    info->argument_count = config.values ? (uint16_t)count : 0;
+    info->argument_count = !config.values ? 0 : (uint16_t)(count < ARGUMENTS_MAX ? count : ARGUMENTS_MAX);
     info->generator = code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
     make_head(info);
     return true;

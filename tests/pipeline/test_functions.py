@@ -177,6 +177,22 @@ def test_two_hundred_and_fifty_arguments(record: Record, value: str) -> None:
     assert not [event for event in recording.events if event.kind == "lost"]
 
 
+def test_more_arguments_than_a_record_has_room_for(record: Record) -> None:
+    recording = record(
+        """
+        names = [f"a{i}" for i in range(3000)]
+        exec(f"def wide({', '.join(names)}): return a2999")
+        for i in range(50):
+            wide(*["x" * 90] * 3000)
+        """
+    )
+    calls = recording.of("call", func="wide")
+    assert len(calls) == len(recording.of("return", func="wide")) == 50
+    for call in calls:
+        assert list(call.values) == [f"a{i}" for i in range(400)]
+    assert not recording.of("lost")
+
+
 def test_threads(record: Record) -> None:
     recording = record(
         """
