@@ -8,10 +8,14 @@ out=build/demo
 traces=$out/traces.sqlite
 rm -rf "$out"
 mkdir -p "$out"
+bold='' plain=''
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then
+    bold=$'\033[1m' plain=$'\033[0m'
+fi
 
 # Shows a command as one would type it, and runs it.
 run() {
-    printf '\n\033[1m$ %s\033[0m\n' "$*" | sed "s,$bin/,,g"
+    printf '\n%s$ %s%s\n' "$bold" "$*" "$plain" | sed "s,$bin/,,g"
     "$@"
 }
 
@@ -19,10 +23,10 @@ echo "docutils turns examples/menu.rst into HTML. pytrace records every call of 
 run "$bin/pytrace" --no-stdlib -o "$traces" -m docutils examples/menu.rst "$out/menu.html"
 run "$bin/pytrace" info "$traces"
 
-printf '\n\033[1m$ %s\033[0m\n' "pytrace print $traces --format json | python examples/highlights.py"
+printf '\n%s$ %s%s\n' "$bold" "pytrace print $traces --format json | python examples/highlights.py" "$plain"
 "$bin/pytrace" print "$traces" --format json | "$bin/python" examples/highlights.py
 
-printf '\n\033[1m$ %s\033[0m  (and indented less)\n' "pytrace print $traces | grep -B 8 -A 8 '!!.*FileNotFoundError'"
+printf '\n%s$ %s%s  (and indented less)\n' "$bold" "pytrace print $traces | grep -B 8 -A 8 '!!.*FileNotFoundError'" "$plain"
 "$bin/pytrace" print "$traces" | grep -B 8 -A 8 '!!.*FileNotFoundError' | sed -E 's/ {24}//' | cut -c 1-150
 
 cat << END
