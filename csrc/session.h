@@ -31,8 +31,8 @@ uint32_t session_process(void);    /* its index in the ring; of no use where ses
  * DUMPER_READY the process has left the ring: nothing may have been recorded before. */
 enum dumper_state session_wait_ready(double seconds, char *message, size_t size);
 
-/* Called when a stream takes a new chunk, and at the end: where no dumper holds the ring, starts one.
- * Cheap while the dumper makes progress; never waits for another thread. */
+/* Called when a stream wants a new chunk, but not more than every 20 ms, and at the end: where no dumper
+ * holds the ring, starts one. Cheap while the dumper makes progress; never waits for another thread. */
 void session_check_dumper(void);
 
 #define SESSION_STATUS_UNKNOWN 256 /* an exit status that no process has */

@@ -35,18 +35,22 @@ static void let_go(PyObject *object)
         Py_DECREF(object);
 }
 
-/* A nested value: 4 bytes for what wire_close may move are kept free. */
-static uint8_t *put_value(uint8_t *p, uint8_t *limit, int field, PyObject *object, const struct outer *outer,
-                          int depth)
+/* Any value. 4 bytes for what wire_close may move are kept free. */
+static uint8_t *put_any(uint8_t *p, uint8_t *limit, int field, PyObject *object, const struct outer *outer, int depth)
 {
-    uint8_t *simple = values_put_simple(p, limit, field, object);
-    if (simple != NULL)
-        return simple;
     uint8_t *body = value_open(p, field);
     hold(object);
     p = put_content(body, limit - WIRE_CLOSE_MAX, object, outer, depth);
     let_go(object);
     return value_close(body, p);
+}
+
+/* A nested value. */
+static uint8_t *put_value(uint8_t *p, uint8_t *limit, int field, PyObject *object, const struct outer *outer,
+                          int depth)
+{
+    uint8_t *simple = values_put_simple(p, limit, field, object);
+    return simple != NULL ? simple : put_any(p, limit, field, object, outer, depth);
 }
 
 static uint8_t *put_type(uint8_t *p, PyObject *object)
@@ -336,7 +340,7 @@ uint8_t *values_put(uint8_t *p, uint8_t *limit, int field, PyObject *object)
 {
     if ((size_t)(limit - p) > values_config.most)
         limit = p + values_config.most;
-    return put_value(p, limit, field, object, NULL, VALUE_DEPTH);
+    return put_any(p, limit, field, object, NULL, VALUE_DEPTH);
 }
 
 uint8_t *values_put_redacted(uint8_t *p, int field, PyObject *object)

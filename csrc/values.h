@@ -4,7 +4,7 @@
  * the C-level content of built-in types and their subclasses is read. Only with values_config.repr is
  * repr() asked, for objects that have no such content.
  *
- * Bounded: `value_length` characters, VALUE_ITEMS elements, VALUE_DEPTH levels, `values_config.most` bytes.
+ * Bounded: values_config.length characters, VALUE_ITEMS elements, VALUE_DEPTH levels, values_config.most bytes.
  */
 #ifndef PYTRACE_VALUES_H
 #define PYTRACE_VALUES_H
@@ -26,7 +26,7 @@ extern struct values_config {
     bool repr;
 } values_config;
 
-void values_configure(size_t value_length, bool use_repr);
+void values_configure(size_t length, bool repr);
 
 /* Writes one value with its tag and length. `limit`: where it has to end; at least VALUE_ROOM_MIN
  * bytes away. Returns the position behind it. */
@@ -85,7 +85,7 @@ static inline uint8_t *values_put_simple(uint8_t *p, uint8_t *limit, int field, 
     return end;
 }
 
-/* The same as values_put. */
+/* As values_put, with what values_put_simple knows in line. */
 static inline uint8_t *values_put_fast(uint8_t *p, uint8_t *limit, int field, PyObject *object)
 {
     uint8_t *simple = values_put_simple(p, limit, field, object);
