@@ -31,7 +31,7 @@ void segment_open(struct segment_walk *walk, const uint8_t *data, size_t size, u
 }
 
 /* Fields of `Events` that this version does not know are passed over. */
-static int skip_unknown(struct segment_walk *walk)
+static inline int skip_unknown(struct segment_walk *walk)
 {
     while (walk->next < walk->end && *walk->next != WIRE_TAG(EVENTS_EVENT, WIRE_BYTES)) {
         uint32_t tag;
@@ -66,7 +66,7 @@ static enum motion motion(enum event_kind kind)
     }
 }
 
-static inline int next(struct segment_walk *walk, struct segment_event *event,
+static inline __attribute__((always_inline)) int next(struct segment_walk *walk, struct segment_event *event,
                        long (*decode)(const uint8_t *, size_t, struct event *))
 {
     long size = skip_unknown(walk);
@@ -74,6 +74,7 @@ static inline int next(struct segment_walk *walk, struct segment_event *event,
     if (!size) {
         if (walk->next == walk->end)
             return 0;
+        event->record = walk->next;
         size = decode(walk->next, (size_t)(walk->end - walk->next), &event->event);
     }
     if (size < 0) {
@@ -120,4 +121,9 @@ int segment_next(struct segment_walk *walk, struct segment_event *event)
 int segment_skim(struct segment_walk *walk, struct segment_event *event)
 {
     return next(walk, event, event_skim);
+}
+
+int segment_head(struct segment_walk *walk, struct segment_event *event)
+{
+    return next(walk, event, event_head);
 }

@@ -1,0 +1,612 @@
+/* Scanning segments; see scan.h.
+ *
+ * A `task` is one segment on its way: fetched (by the caller's thread), then processed (by any thread:
+ * decompressed, and its rows found), then open (its rows are merged with those of others), then used
+ * for another segment. Threads meet at one mutex, a few times a segment.
+ */
+#define _GNU_SOURCE /* sched_getaffinity */
+#include "scan.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "zstd.h"
+
+#define BODY_MAX (256 << 10)     /* no chunk is larger (RING_MAX_CHUNK_SIZE) */
+#define ALONE 2                  /* segments that are looked through before other threads are asked to */
+#define THREADS_MAX 15           /* besides the caller's */
+
+/* What a thread needs for itself. */
+struct lens {
+    struct zstd_context *zstd;
+    const struct run_definitions *run; /* whose codes the answers are about */
+    uint8_t *answers; /* by code number and kind: 1 + enum answer; 0: not asked yet */
+    size_t answers_capacity;
+};
+
+struct task {
+    struct task *next;         /* in the queue, or among the free ones */
+    const struct scan_segment *segment;
+    bool done;
+    /* what was fetched */
+    uint8_t *data;
+    size_t data_size, data_capacity;
+    int64_t size;
+    int32_t base_depth;
+    /* what came out */
+    uint8_t *body;
+    size_t body_size, body_capacity;
+    struct scan_row *rows;
+    uint32_t row_count, row_capacity;
+    uint32_t read;             /* events */
+    const char *reason;        /* what is wrong with it, or NULL */
+    bool no_memory;
+    uint32_t passed;           /* rows handed out */
+};
+
+struct worker {
+    pthread_t thread;
+    struct scan *scan;
+    struct lens lens;
+};
+
+struct scan {
+    const struct predicate *predicate;
+    struct scan_segment *segments;
+    size_t count, fetched, opened;  /* segments: all; up to which they are fetched; opened */
+    bool descending;
+    struct scan_calls calls;
+    struct lens lens;               /* the caller's thread's */
+    int error;
+
+    struct task **ahead;            /* tasks of segments opened .. fetched - 1, at index modulo window */
+    size_t window;
+    struct task **open;             /* a heap: the one whose next row comes first is at the top */
+    size_t open_count, open_capacity;
+    struct task *current;           /* whose row was handed out last */
+    struct task *unused;
+
+    struct worker *workers;
+    uint32_t worker_count;
+    pthread_mutex_t mutex;          /* the queue, `done` of tasks, stopping */
+    pthread_cond_t queued, finished;
+    struct task *queue_head, *queue_tail;
+    bool stopping;
+};
+
+/* ---- one segment -------------------------------------------------------------------------- */
+
+static bool grow(void *array, size_t *capacity, size_t needed, size_t element)
+{
+    if (needed <= *capacity)
+        return true;
+    size_t larger = *capacity * 2 > needed ? *capacity * 2 : needed;
+    void *grown = realloc(*(void **)array, larger * element);
+    if (!grown)
+        return false;
+    *(void **)array = grown;
+    *capacity = larger;
+    return true;
+}
+
+const char *scan_decompress(struct zstd_context *context, const struct scan_data *data, uint8_t **body,
+                            size_t *capacity)
+{
+    const char *reason = NULL;
+    if (data->size < 0 || data->size > BODY_MAX)
+        return "no segment has that many bytes";
+    if (!grow(body, capacity, (size_t)data->size + 1, 1))
+        return "no memory to decompress it";
+    long size = zstd_decompress(context, *body, (size_t)data->size + 1, data->data, data->data_size, &reason);
+    if (size >= 0 && size != data->size)
+        return "it has another size than it should";
+    return reason;
+}
+
+void scan_facts(const struct scan_segment *segment, const struct scan_row *row, const struct event *event,
+                struct facts *facts)
+{
+    const struct run_code *code = run_code_find(segment->run, row->code);
+    int64_t id = (int64_t)((uint64_t)segment->id << SCAN_INDEX_BITS) + row->index;
+    int64_t line = row->line ? row->line : code->line;
+    *facts = (struct facts){
+        .id = {id, id},
+        .time = {row->time, row->time},
+        .depth = {row->depth, row->depth},
+        .duration = {row->duration, row->duration},
+        .has_duration = row->duration >= 0,
+        .lacks_duration = row->duration < 0,
+        .line = {line, line},
+        .kinds = 1u << row->kind,
+        .run = segment->run,
+        .thread = segment->thread,
+        .code = code,
+        .event = event,
+    };
+}
+
+/* The answer as far as function and kind give it. */
+static enum answer ask_code(struct lens *lens, const struct scan *scan, const struct scan_segment *segment,
+                            uint32_t number, enum event_kind kind)
+{
+    const struct run_definitions *run = segment->run;
+    struct facts facts = facts_unknown;
+    size_t at;
+
+    if (number > run->code_count)
+        number = run->code_count; /* one place for all that are not defined */
+    at = (size_t)number << 4 | kind;
+    if (!lens->answers[at]) {
+        facts.kinds = 1u << kind;
+        facts.run = run;
+        facts.code = run_code_find(run, number);
+        lens->answers[at] = (uint8_t)(1 + predicate_ask(scan->predicate, &facts));
+    }
+    return (enum answer)(lens->answers[at] - 1);
+}
+
+static bool lens_focus(struct lens *lens, const struct run_definitions *run)
+{
+    size_t size = ((size_t)run->code_count + 1) << 4;
+    if (lens->run == run)
+        return true;
+    if (!grow(&lens->answers, &lens->answers_capacity, size, 1))
+        return false;
+    memset(lens->answers, 0, size);
+    lens->run = run;
+    return true;
+}
+
+/* Whether the event in `row` meets the predicate, by all that is known of it. */
+static bool ask_event(const struct scan *scan, const struct task *task, const struct scan_row *row)
+{
+    struct facts facts;
+    struct event event;
+    enum answer answer;
+
+    scan_facts(task->segment, row, NULL, &facts);
+    answer = predicate_ask(scan->predicate, &facts);
+    if (answer != MAYBE)
+        return answer == ALWAYS;
+    if (event_skim(task->body + row->offset, task->body_size - row->offset, &event) < 0)
+        return false;
+    facts.event = &event;
+    return predicate_ask(scan->predicate, &facts) == ALWAYS;
+}
+
+static void find_rows(struct scan *scan, struct lens *lens, struct task *task)
+{
+    const struct scan_segment *segment = task->segment;
+    const struct segment_clock *clock = &segment->run->clock;
+    struct segment_walk walk;
+    struct segment_event event;
+    size_t capacity = task->row_capacity;
+    int answer;
+
+    segment_open(&walk, task->body, task->body_size, segment->base_time, task->base_depth);
+    for (;;) {
+        enum answer wanted = ALWAYS;
+
+        answer = segment_head(&walk, &event);
+        if (answer <= 0)
+            break;
+        if (event.index >> SCAN_INDEX_BITS) {
+            task->reason = "it has more events than any can have";
+            return;
+        }
+        task->read++;
+        if (!segment->all) {
+            wanted = ask_code(lens, scan, segment, event.event.code, event.event.kind);
+            if (wanted == NEVER)
+                continue;
+        }
+        if (task->row_count == capacity &&
+            !grow(&task->rows, &capacity, (size_t)task->row_count * 2 + 64, sizeof *task->rows)) {
+            task->no_memory = true;
+            return;
+        }
+        task->row_capacity = (uint32_t)capacity;
+        struct scan_row *row = &task->rows[task->row_count];
+        *row = (struct scan_row){
+            .time = segment_clock_ns(clock, event.time),
+            .duration = event.has_duration ? segment_duration_ns(clock, event.duration) : -1,
+            .index = event.index,
+            .offset = (uint32_t)(event.record - task->body),
+            .code = event.event.code,
+            .line = event.event.line,
+            .depth = event.depth,
+            .kind = event.event.kind,
+        };
+        if (wanted == ALWAYS || ask_event(scan, task, row))
+            task->row_count++;
+    }
+    if (answer == DECODE_TRUNCATED)
+        task->reason = "its content ends within an event";
+    else if (answer < 0)
+        task->reason = "its content makes no sense";
+}
+
+static void process(struct scan *scan, struct lens *lens, struct task *task)
+{
+    struct scan_data data = {
+        .base_depth = task->base_depth, .size = task->size, .data = task->data, .data_size = task->data_size};
+
+    if (!task->data)
+        return; /* the segment is gone */
+    if (!lens->zstd && !(lens->zstd = zstd_context_new())) {
+        task->no_memory = true;
+        return;
+    }
+    task->reason = scan_decompress(lens->zstd, &data, &task->body, &task->body_capacity);
+    if (task->reason)
+        return;
+    task->body_size = (size_t)task->size;
+    if (!task->segment->all) {
+        if (!predicate_may_be_in(scan->predicate, task->body, task->body_size, task->segment->run)) {
+            task->read = task->segment->count;
+            return;
+        }
+        if (!lens_focus(lens, task->segment->run)) {
+            task->no_memory = true;
+            return;
+        }
+    }
+    find_rows(scan, lens, task);
+}
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+static struct task *take_queued(struct scan *scan)
+{
+    struct task *task = scan->queue_head;
+    if (task) {
+        scan->queue_head = task->next;
+        task->next = NULL;
+    }
+    return task;
+}
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct scan *scan = worker->scan;
+
+    pthread_mutex_lock(&scan->mutex);
+    while (!scan->stopping) {
+        struct task *task = take_queued(scan);
+        if (!task) {
+            pthread_cond_wait(&scan->queued, &scan->mutex);
+            continue;
+        }
+        pthread_mutex_unlock(&scan->mutex);
+        process(scan, &worker->lens, task);
+        pthread_mutex_lock(&scan->mutex);
+        task->done = true;
+        pthread_cond_signal(&scan->finished);
+    }
+    pthread_mutex_unlock(&scan->mutex);
+    return NULL;
+}
+
+/* One thread for each processor besides this one. Where none can be started, this one does it all. */
+static void start_workers(struct scan *scan)
+{
+    cpu_set_t processors;
+    sigset_t all, before;
+    int wanted = sched_getaffinity(0, sizeof processors, &processors) ? 0 : CPU_COUNT(&processors) - 1;
+
+    if (wanted > THREADS_MAX)
+        wanted = THREADS_MAX;
+    if (scan->workers || wanted <= 0 || !(scan->workers = calloc((size_t)wanted, sizeof *scan->workers)))
+        return;
+    sigfillset(&all); /* signals are for the program's own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (scan->worker_count < (uint32_t)wanted) {
+        struct worker *worker = &scan->workers[scan->worker_count];
+        worker->scan = scan;
+        if (pthread_create(&worker->thread, NULL, work, worker))
+            break;
+        scan->worker_count++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void stop_workers(struct scan *scan)
+{
+    pthread_mutex_lock(&scan->mutex);
+    scan->stopping = true;
+    pthread_cond_broadcast(&scan->queued);
+    pthread_mutex_unlock(&scan->mutex);
+    for (uint32_t i = 0; i < scan->worker_count; i++)
+        pthread_join(scan->workers[i].thread, NULL);
+}
+
+/* Returns when the task has been processed; until then this thread does what is queued. */
+static void await(struct scan *scan, struct task *task)
+{
+    pthread_mutex_lock(&scan->mutex);
+    while (!task->done) {
+        struct task *queued = take_queued(scan);
+        if (!queued) {
+            pthread_cond_wait(&scan->finished, &scan->mutex);
+            continue;
+        }
+        pthread_mutex_unlock(&scan->mutex);
+        process(scan, &scan->lens, queued);
+        pthread_mutex_lock(&scan->mutex);
+        queued->done = true;
+    }
+    pthread_mutex_unlock(&scan->mutex);
+}
+
+/* ---- fetching ahead ----------------------------------------------------------------------- */
+
+static struct task *task_new(struct scan *scan, const struct scan_segment *segment)
+{
+    struct task *task = scan->unused;
+    if (task)
+        scan->unused = task->next;
+    else if (!(task = calloc(1, sizeof *task)))
+        return NULL;
+    task->next = NULL;
+    task->segment = segment;
+    task->done = task->no_memory = false;
+    task->reason = NULL;
+    task->row_count = task->read = task->passed = 0;
+    task->data_size = task->body_size = 0;
+    return task;
+}
+
+static void task_done_with(struct scan *scan, struct task *task)
+{
+    task->next = scan->unused;
+    scan->unused = task;
+}
+
+static void task_free(struct task *task)
+{
+    if (!task)
+        return;
+    free(task->data);
+    free(task->body);
+    free(task->rows);
+    free(task);
+}
+
+static int fetch(struct scan *scan, struct task *task)
+{
+    struct scan_data data = {0};
+    int answer = scan->calls.fetch(scan->calls.context, task->segment, &data);
+
+    if (answer <= 0) {
+        task->done = true;
+        return answer;
+    }
+    /* a byte more, so that a segment without data has an address, too */
+    if (!grow(&task->data, &task->data_capacity, data.data_size + 1, 1))
+        return SCAN_NO_MEMORY;
+    if (data.data_size)
+        memcpy(task->data, data.data, data.data_size);
+    task->data_size = data.data_size;
+    task->size = data.size;
+    task->base_depth = data.base_depth;
+    return 1;
+}
+
+/* Fetches segments until as many are ahead as there should be. */
+static int fetch_ahead(struct scan *scan)
+{
+    size_t wanted = 1;
+
+    if (scan->opened >= ALONE && scan->count - scan->opened > 1) {
+        start_workers(scan);
+        if (scan->worker_count)
+            wanted = 3 * (scan->worker_count + 1);
+    }
+    while (scan->fetched < scan->count && scan->fetched - scan->opened < wanted) {
+        struct task *task = task_new(scan, &scan->segments[scan->fetched]);
+        if (!task)
+            return SCAN_NO_MEMORY;
+        scan->ahead[scan->fetched++ % scan->window] = task;
+        int answer = fetch(scan, task);
+        if (answer < 0)
+            return answer;
+        if (!answer)
+            continue;
+        pthread_mutex_lock(&scan->mutex);
+        if (scan->queue_head)
+            scan->queue_tail->next = task;
+        else
+            scan->queue_head = task;
+        scan->queue_tail = task;
+        pthread_cond_signal(&scan->queued);
+        pthread_mutex_unlock(&scan->mutex);
+    }
+    return 0;
+}
+
+/* ---- merging ------------------------------------------------------------------------------ */
+
+static const struct scan_row *row_of(const struct scan *scan, const struct task *task)
+{
+    return &task->rows[scan->descending ? task->row_count - 1 - task->passed : task->passed];
+}
+
+/* Whether a's next row comes before b's. */
+static bool comes_first(const struct scan *scan, const struct task *a, const struct task *b)
+{
+    int64_t first = row_of(scan, a)->time, second = row_of(scan, b)->time;
+    if (first != second)
+        return scan->descending ? first > second : first < second;
+    return scan->descending ? a->segment->id > b->segment->id : a->segment->id < b->segment->id;
+}
+
+static void sift_down(struct scan *scan)
+{
+    struct task **heap = scan->open, *task = heap[0];
+    size_t at = 0, child;
+
+    while ((child = 2 * at + 1) < scan->open_count) {
+        if (child + 1 < scan->open_count && comes_first(scan, heap[child + 1], heap[child]))
+            child++;
+        if (!comes_first(scan, heap[child], task))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = task;
+}
+
+static int push(struct scan *scan, struct task *task)
+{
+    size_t at = scan->open_count;
+
+    if (!grow(&scan->open, &scan->open_capacity, at + 1, sizeof *scan->open))
+        return SCAN_NO_MEMORY;
+    scan->open_count++;
+    while (at && comes_first(scan, task, scan->open[(at - 1) / 2])) {
+        scan->open[at] = scan->open[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    scan->open[at] = task;
+    return 0;
+}
+
+/* Takes the next segment among those that are merged. */
+static int open_next(struct scan *scan)
+{
+    int error = fetch_ahead(scan);
+    if (error < 0)
+        return error;
+    struct task *task = scan->ahead[scan->opened % scan->window];
+    await(scan, task);
+    scan->opened++;
+    if (task->no_memory) {
+        task_done_with(scan, task);
+        return SCAN_NO_MEMORY;
+    }
+    if (task->reason)
+        scan->calls.damaged(scan->calls.context, task->segment, task->read, task->reason);
+    if (task->row_count)
+        return push(scan, task);
+    task_done_with(scan, task);
+    return 0;
+}
+
+/* Whether a segment that is not open yet may have an event before the first of the open ones. */
+static bool must_open(const struct scan *scan)
+{
+    if (scan->opened == scan->count)
+        return false;
+    if (!scan->open_count)
+        return true;
+    const struct scan_segment *next = &scan->segments[scan->opened];
+    int64_t time = row_of(scan, scan->open[0])->time;
+    return scan->descending ? next->end >= time : next->start <= time;
+}
+
+int scan_next(struct scan *scan, struct scan_at *at)
+{
+    struct task *task = scan->current;
+
+    if (scan->error < 0)
+        return scan->error;
+    if (task) { /* the top of the heap */
+        if (++task->passed == task->row_count) {
+            scan->open[0] = scan->open[--scan->open_count];
+            task_done_with(scan, task);
+        }
+        if (scan->open_count > 1)
+            sift_down(scan);
+        scan->current = NULL;
+    }
+    while (must_open(scan))
+        if ((scan->error = open_next(scan)) < 0)
+            return scan->error;
+    if (!scan->open_count)
+        return 0;
+    scan->current = task = scan->open[0];
+    *at = (struct scan_at){
+        .segment = task->segment, .row = row_of(scan, task), .body = task->body, .body_size = task->body_size};
+    return 1;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------- */
+
+static int by_start(const void *left, const void *right)
+{
+    const struct scan_segment *a = left, *b = right;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int by_end(const void *left, const void *right)
+{
+    const struct scan_segment *a = left, *b = right;
+    if (a->end != b->end)
+        return a->end > b->end ? -1 : 1;
+    return a->id > b->id ? -1 : a->id < b->id;
+}
+
+struct scan *scan_new(const struct predicate *predicate, struct scan_segment *segments, size_t count,
+                      bool descending, const struct scan_calls *calls)
+{
+    struct scan *scan = calloc(1, sizeof *scan);
+    if (!scan)
+        return NULL;
+    scan->window = 3 * (THREADS_MAX + 1);
+    scan->ahead = calloc(scan->window, sizeof *scan->ahead);
+    if (!scan->ahead) {
+        free(scan);
+        return NULL;
+    }
+    scan->predicate = predicate;
+    scan->segments = segments;
+    scan->count = count;
+    scan->descending = descending;
+    scan->calls = *calls;
+    pthread_mutex_init(&scan->mutex, NULL); /* neither can fail with default attributes on Linux */
+    pthread_cond_init(&scan->queued, NULL);
+    pthread_cond_init(&scan->finished, NULL);
+    if (count > 1)
+        qsort(segments, count, sizeof *segments, descending ? by_end : by_start);
+    return scan;
+}
+
+static void lens_free(struct lens *lens)
+{
+    if (lens->zstd)
+        zstd_context_free(lens->zstd);
+    free(lens->answers);
+}
+
+void scan_free(struct scan *scan)
+{
+    if (!scan)
+        return;
+    stop_workers(scan);
+    for (uint32_t i = 0; i < scan->worker_count; i++)
+        lens_free(&scan->workers[i].lens);
+    free(scan->workers);
+    lens_free(&scan->lens);
+    for (size_t i = scan->opened; i < scan->fetched; i++)
+        task_free(scan->ahead[i % scan->window]);
+    for (size_t i = 0; i < scan->open_count; i++)
+        task_free(scan->open[i]);
+    while (scan->unused) {
+        struct task *task = scan->unused;
+        scan->unused = task->next;
+        task_free(task);
+    }
+    free(scan->ahead);
+    free(scan->open);
+    pthread_cond_destroy(&scan->finished);
+    pthread_cond_destroy(&scan->queued);
+    pthread_mutex_destroy(&scan->mutex);
+    free(scan);
+}
+
+size_t scan_opened(const struct scan *scan) { return scan->opened; }
