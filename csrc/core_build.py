@@ -15,7 +15,7 @@ from pathlib import Path
 import cffi
 
 FOLDER = Path("csrc")
-SOURCES = ("ring", "event", "segment", "text", "number", "batch")
+SOURCES = ("ring", "event", "segment", "text", "number", "batch", "summary")
 
 DECLARATIONS = """
 /* ring.h */
@@ -106,6 +106,19 @@ struct batch {
     uint32_t event_count, value_count, text_size;
 };
 int batch_next(struct segment_walk *walk, struct batch *batch);
+
+/* summary.h */
+struct summary {
+    int32_t max_depth;
+    uint32_t kinds;
+    uint64_t max_duration;
+    const uint8_t *codes;
+    size_t codes_size;
+};
+struct summary_maker *summary_maker_new(void);
+void summary_maker_free(struct summary_maker *maker);
+bool summary_make(struct summary_maker *maker, const uint8_t *body, size_t size, int32_t base_depth,
+                  struct summary *summary);
 """
 
 
@@ -145,7 +158,7 @@ def ffi() -> cffi.FFI:
     builder.cdef(DECLARATIONS)
     builder.set_source(
         "pytracer._core",
-        '#include "ring.h"\n#include "batch.h"\n',
+        '#include "ring.h"\n#include "batch.h"\n#include "summary.h"\n',
         sources=[f"{FOLDER}/{name}.c" for name in SOURCES],
         depends=sorted(str(header) for header in FOLDER.glob("*.h")),
         include_dirs=[str(FOLDER)],

@@ -5,7 +5,7 @@ A pass, and what a crash between its steps leaves:
     look at the processes, then at the chunks, then at the definitions
                         an ended process has published its last before the look at the chunks, and the
                         definitions seen last contain all that the events seen first refer to
-    compress, BEGIN, INSERT, COMMIT
+    summarize and compress, BEGIN, INSERT, COMMIT
                         before COMMIT: the chunks are in the ring, nothing is in the database
     release the chunks that are final
                         before: they are in both, and the next dumper replaces the rows by the same
@@ -26,7 +26,8 @@ import apsw
 from . import ring as abi
 from .processes import Process, Processes, process_exists
 from .ring import Chunk, Ring
-from .store import Refused, Segment, Step, Store, no_step
+from .segments import Segments
+from .store import Refused, Step, Store, no_step
 
 if TYPE_CHECKING:
     from .definitions import Rows
@@ -79,6 +80,7 @@ class Pump:
         self._wait_idle = max(WAIT_LEAST, min(WAIT_IDLE, ring.size / 4 / FILL_RATE))
         self._wait_busy = min(WAIT_BUSY, self._wait_idle)
         self._batch_size = max(1, ring.chunk_count // BATCHES)
+        self._segments = Segments()
         self._compressors = {level: ZstdCompressor(level) for _, level in LEVELS}
         self._new: list[Process] = []  # not in the database yet
         self._unsaid: list[Process] = []  # saved, and not told so
@@ -244,7 +246,7 @@ class Pump:
         """Stores chunks of events, and releases those that are final."""
         for i in range(0, len(chunks), self._batch_size):
             batch = chunks[i : i + self._batch_size]
-            segments = [self._segment(chunk, compressor) for chunk in batch]
+            segments = [self._segments.row(chunk, self._is_final(chunk), compressor) for chunk in batch]
             with store.transaction():
                 store.put_segments(segments)
             for chunk in batch:
@@ -256,22 +258,6 @@ class Pump:
                     self._stored[chunk.key] = chunk.used
             self.ring.pass_ended()
             store.evict()
-
-    def _segment(self, chunk: Chunk, compressor: ZstdCompressor) -> Segment:
-        return Segment(
-            stream=chunk.stream,
-            sequence=chunk.sequence,
-            process=chunk.process,
-            start=chunk.base_time,
-            end=chunk.last_time,
-            base_depth=chunk.base_depth,
-            min_depth=chunk.min_depth,
-            events=chunk.records,
-            lost=chunk.lost_before,
-            size=chunk.used,
-            complete=self._is_final(chunk),
-            data=compressor.compress(chunk.data(), ZstdCompressor.FLUSH_FRAME),
-        )
 
     # ---- the database -------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 -- The database, traces.sqlite. The dumper writes it, the reader only reads.
--- application_id is 0x70747263 ('ptrc'), user_version 1.
+-- application_id is 0x70747263 ('ptrc'), user_version 2.
 -- A process's numbers for code objects and types are unique in its run, so that both tables
 -- are looked up by (run, number).
 
@@ -78,15 +78,21 @@ CREATE TABLE segment (
     "end" INTEGER NOT NULL,                 -- time of the last event, clock units
     base_depth INTEGER NOT NULL,            -- open calls before the first event
     min_depth INTEGER NOT NULL,             -- the smallest depth in it
+    max_depth INTEGER NOT NULL,             -- the largest depth of an event
     count INTEGER NOT NULL,                 -- events
     lost INTEGER NOT NULL,                  -- records dropped before the first event
     size INTEGER NOT NULL,                  -- bytes of data when decompressed
     complete INTEGER NOT NULL,              -- 0: the thread still writes to this chunk
+    kinds INTEGER NOT NULL,                 -- of its events: 1 << number of the kind, added (Event.what)
+    max_duration INTEGER NOT NULL,          -- the longest of an event, clock units; 0: none is known
+    codes BLOB NOT NULL,                    -- the code objects in it, and calls of each: csrc/summary.h
     data BLOB NOT NULL,                     -- zstd of the chunk's body: proto/trace.proto, Events
     UNIQUE (run, stream, sequence)
 ) STRICT;
 
 -- Both are looked through without touching the rows, which lie as far apart as their data is long:
--- the first for the events of a stretch of time, the second for the oldest and for sums of count.
-CREATE INDEX segment_time ON segment (run, start, "end", count);
+-- the first for the events of a stretch of time, and for what says that none searched for is in it;
+-- the second for the oldest and for sums of count.
+CREATE INDEX segment_time ON segment
+    (run, start, "end", count, stream, min_depth, max_depth, kinds, max_duration, codes);
 CREATE INDEX segment_end ON segment (run, "end", count);

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import apsw
 
 APPLICATION_ID = 0x70747263  # 'ptrc'
-VERSION = 1  # user_version: of schema.sql
+VERSION = 2  # user_version: of schema.sql
 PAGE_SIZE = 16384  # a segment fills a few pages; docs/dumper.md has the measurements
 BUSY_SECONDS = 2.0
 EVICT_AT_ONCE = 64  # segments a transaction, so that nobody waits long for it
@@ -54,10 +54,14 @@ class Segment(NamedTuple):
     end: int
     base_depth: int
     min_depth: int
+    max_depth: int
     events: int
     lost: int
     size: int
     complete: bool
+    kinds: int
+    max_duration: int
+    codes: bytes
     data: bytes
 
 
@@ -78,12 +82,13 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, 0) ON CONFLICT (recording) DO NOTHING
 """
 # The row of an unfinished chunk is replaced by the longer one, and keeps its id.
 PUT_SEGMENT = """
-INSERT INTO segment (run, stream, sequence, process, start, "end", base_depth, min_depth, count, lost, size,
-                     complete, data)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+INSERT INTO segment (run, stream, sequence, process, start, "end", base_depth, min_depth, max_depth, count,
+                     lost, size, complete, kinds, max_duration, codes, data)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
 ON CONFLICT (run, stream, sequence) DO UPDATE SET
-    "end" = excluded."end", min_depth = excluded.min_depth, count = excluded.count, size = excluded.size,
-    complete = excluded.complete, data = excluded.data
+    "end" = excluded."end", min_depth = excluded.min_depth, max_depth = excluded.max_depth,
+    count = excluded.count, size = excluded.size, complete = excluded.complete, kinds = excluded.kinds,
+    max_duration = excluded.max_duration, codes = excluded.codes, data = excluded.data
 """
 PUT_PROCESS = """
 INSERT INTO process (run, number, pid, parent, command, started) VALUES (?, ?, ?, ?, ?, ?)

@@ -18,7 +18,7 @@ import apsw
 from .model import NO_CODE, UNDEFINED, Code, Run, Source
 
 APPLICATION_ID = 0x70747263  # "ptrc"; set by the dumper, as is the version
-VERSION = 1
+VERSION = 2
 DEFAULT_PATH = "traces.sqlite"
 _MAGIC = b"SQLite format 3\0"
 _HEADER_SIZE = 100

@@ -1,7 +1,7 @@
 """Databases written by hand, for tests of the reader: no hook and no dumper has part in them.
 
 `Handmade` writes runs, definitions and segments as the dumper would; `event` and `value` make the
-records with Google's protobuf.
+records with Google's protobuf. Only the segments' summaries come from pytrace's own C.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 import apsw
+from pytracer._core import ffi, lib
 
 from pytracer import trace_pb2
 
@@ -74,6 +75,15 @@ def event(
     return made
 
 
+def summary(body: bytes, base_depth: int) -> tuple[int, int, int, bytes]:
+    """The columns max_depth, kinds, max_duration and codes of a segment with this body."""
+    maker = ffi.gc(lib.summary_maker_new(), lib.summary_maker_free)
+    made = ffi.new("struct summary *")
+    assert lib.summary_make(maker, ffi.from_buffer(body), len(body), base_depth, made)
+    codes = ffi.buffer(made.codes, made.codes_size)[:] if made.codes_size else b""
+    return made.max_depth, made.kinds, min(made.max_duration, (1 << 63) - 1), codes
+
+
 class Handmade:
     """A database that is being written. Use it as a context manager, or close it."""
 
@@ -85,7 +95,7 @@ class Handmade:
             self("PRAGMA journal_mode = WAL")
             self(files("pytracer.dumper").joinpath("schema.sql").read_text())
             self("PRAGMA application_id = 0x70747263")
-            self("PRAGMA user_version = 1")
+            self("PRAGMA user_version = 2")
 
     def __call__(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self.connection.execute(sql, parameters).fetchall()
@@ -174,13 +184,17 @@ class Handmade:
         base = EPOCH_UNITS + start
         ((number,),) = self(
             "INSERT INTO segment (run, stream, sequence, process, start, end, base_depth, min_depth,"
-            " count, lost, size, complete, data) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, 0, ?, ?, ?)"
+            " count, lost, size, complete, max_depth, kinds, max_duration, codes, data)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, 0, ?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (run, stream, sequence) DO UPDATE SET end = excluded.end,"
             " count = excluded.count, size = excluded.size, complete = excluded.complete,"
-            " data = excluded.data RETURNING id",
+            " max_depth = excluded.max_depth, kinds = excluded.kinds,"
+            " max_duration = excluded.max_duration, codes = excluded.codes, data = excluded.data"
+            " RETURNING id",
             (
                 run, stream, sequence, process, base, base + sum(e.time for e in events), base_depth,
-                len(events), len(body), int(complete), zstd.compress(body, level=1),
+                len(events), len(body), int(complete), *summary(body, base_depth),
+                zstd.compress(body, level=1),
             ),
         )  # fmt: skip
         return int(number)

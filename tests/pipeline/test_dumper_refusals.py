@@ -42,7 +42,7 @@ def others_database(path: Path) -> None:
 def newer_database(path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA application_id = 0x70747263")
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
         connection.execute("CREATE TABLE event (name)")
     connection.close()
 
@@ -50,7 +50,7 @@ def newer_database(path: Path) -> None:
 def damaged_database(path: Path) -> None:
     newer_database(path)
     data = bytearray(path.read_bytes())
-    data[60:64] = (1).to_bytes(4, "big")
+    data[60:64] = (2).to_bytes(4, "big")
     path.write_bytes(data)
 
 
@@ -179,6 +179,6 @@ def test_identification_of_the_database(tmp_path: Path) -> None:
     dumper = Dumper(ring)
     header = ring.database.read_bytes()[:100]
     assert header[68:72] == b"ptrc"
-    assert int.from_bytes(header[60:64], "big") == 1
+    assert int.from_bytes(header[60:64], "big") == 2
     Producer(ring).exit()
     assert dumper.wait() == 0

@@ -86,11 +86,11 @@ def test_another_programs_database(tmp_path: Path) -> None:
 def test_other_versions(tmp_path: Path) -> None:
     path = recorded(tmp_path / "traces.sqlite")
     with Handmade(path) as made:
-        made("PRAGMA user_version = 2")
-    assert "was made by a newer pytrace (format 2; this one reads 1)" in refused(path)
+        made("PRAGMA user_version = 3")
+    assert "was made by a newer pytrace (format 3; this one reads 2)" in refused(path)
     with Handmade(path) as made:
         made("PRAGMA user_version = 0")
-    assert "has format 0, which this pytrace (format 1) does not read" in refused(path)
+    assert "has format 0, which this pytrace (format 2) does not read" in refused(path)
 
 
 def test_cut_off(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import cffi
 from grpc_tools import protoc  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("event", "segment", "text", "number", "batch")
+SOURCES = ("event", "segment", "text", "number", "batch", "summary")
 
 KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost")
 CONSTANTS = ("NONE", "FALSE", "TRUE", "ELLIPSIS", "NOT_IMPLEMENTED", "REDACTED", "CUT", "UNBOUND", "CYCLE")
@@ -131,6 +131,9 @@ size_t text_value(const struct value *value, const struct text_names *names, cha
 size_t text_bare(const struct value *value, const struct text_names *names, char *buffer, size_t capacity);
 size_t text_type(const struct value *value, const struct text_names *names, char *buffer, size_t capacity);
 size_t text_plain(const uint8_t *bytes, size_t size, char *buffer, size_t capacity);
+
+struct summary_code { uint32_t number; uint64_t calls; };
+const uint8_t *summary_next(const uint8_t *p, const uint8_t *end, struct summary_code *code, bool *bad);
 """
 
 
@@ -163,7 +166,7 @@ def build_native(folder: Path) -> ModuleType:
     builder.cdef(SEGMENTS)
     builder.set_source(
         "pytrace_test_records",
-        '#include "batch.h"\n#include "text.h"\n',
+        '#include "batch.h"\n#include "summary.h"\n#include "text.h"\n',
         sources=[str(folder / f"{name}.c") for name in SOURCES],
         include_dirs=[str(folder)],
         extra_compile_args=["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"],
