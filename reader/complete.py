@@ -1,0 +1,277 @@
+"""What could be written at a place of a filter that somebody is typing.
+
+Called at each key press by the screen that filters are typed in; nothing here reads the database.
+The text need not be a whole filter: it is cut into words, strings and signs, and what stands before
+the cursor says what can follow.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from .names import Names
+
+LIMIT = 50  # candidates
+_FUNCTIONS_MAX = 10  # of those offered before any field is typed
+
+
+class Candidate(NamedTuple):
+    """`text` takes the place of what was typed. `kind` is field, operator, word, function, module,
+    file, argument, type, thread, kind, number, time, duration or value; `hint` tells more, or not."""
+
+    text: str
+    kind: str
+    hint: str = ""
+
+
+class Completions(NamedTuple):
+    """Candidates, best first, for the part [start, end) of the text."""
+
+    start: int
+    end: int
+    candidates: list[Candidate]
+
+
+FIELDS = {
+    "func": "function: qualified name or its last part",
+    "module": "module of the function",
+    "arg": "name of an argument",
+    "value": "value of an argument",
+    "type": "type of an argument",
+    "kind": "what happened: call, return, exception …",
+    "time": "date, time of day, or '+1.5s' after the start",
+    "duration": "since the call: '1.5ms', '2s'",
+    "depth": "calls around it",
+    "thread": "name of the thread",
+    "tid": "number of the thread",
+    "pid": "number of the process",
+    "file": "file of the function",
+    "line": "line of the function",
+    "run": "number of the recording",
+}
+_NUMBERS = {"time", "duration", "depth", "tid", "pid", "line", "run"}
+_OPERATORS = {
+    "==": "is, or fits the pattern",
+    "!=": "is not",
+    "<": "less",
+    "<=": "at most",
+    ">": "more",
+    ">=": "at least",
+    "in": "one of (…)",
+    "not in": "none of (…)",
+}
+_TEXT_OPERATORS = ("==", "!=", "in", "not in")
+_DURATIONS = ("1ms", "10ms", "100ms", "1s", "100us")
+_KINDS = {
+    "call": "a function is called",
+    "return": "it returns",
+    "exception": "an exception leaves it",
+    "yield": "a generator or coroutine pauses",
+    "resume": "it goes on",
+    "throw": "an exception is thrown into it",
+    "raise": "an exception starts or arrives",
+    "log": "pytracer.log()",
+    "lost": "events that were not recorded",
+}
+_VOCABULARY_KINDS = {
+    "func": "function", "module": "module", "file": "file", "arg": "argument", "type": "type",
+    "thread": "thread",
+}  # fmt: skip
+
+_TOKEN = re.compile(
+    r"""(?P<string>[rRuU]?(?P<quote>['"])(?:\\.|(?!(?P=quote)).)*(?P<closed>(?P=quote))?)
+    |(?P<word>[^\W\d][\w.]*)
+    |(?P<number>-?\d[\w.]*)
+    |(?P<operator>[=!<>]+)
+    |(?P<mark>[(),\[\]])""",
+    re.VERBOSE | re.DOTALL,
+)
+_NAME_LETTERS = re.compile(r"[\w.<>%]*")
+
+
+def complete(names: Names, text: str, cursor: int) -> Completions:
+    """What can be written at the cursor (0 to the text's length), in place of what stands there."""
+    before: list[re.Match[str]] = []
+    unfinished = False  # whether some string has no end, so that where strings end is not known
+    here: re.Match[str] | None = None
+    for token in _TOKEN.finditer(text):
+        unfinished = token["string"] is not None and token["closed"] is None
+        if token.end() < cursor or (token.end() == cursor and _is_done(token)):
+            before.append(token)
+        elif token.start() < cursor and here is None:
+            here = token
+    place = _Place.after(before)
+    if here is None:
+        return Completions(cursor, cursor, place.candidates(names, "", "'"))
+    start, end, typed, quote = here.start(), here.end(), text[here.start() : cursor], "'"
+    if here["string"] is not None:
+        quote = here["quote"]
+        typed = _content(text[here.start("quote") + 1 : cursor])
+        if unfinished:
+            end = cursor + len(_NAME_LETTERS.match(text, cursor)[0])  # type: ignore[index]
+            end += text.startswith(quote, end)
+    found = place.candidates(names, typed, quote, in_string=here["string"] is not None)
+    return Completions(start, end, [candidate for candidate in found if candidate.text != text[start:end]])
+
+
+def literal(pattern: str, quote: str = "'") -> str:
+    """A Python string literal, printable whatever is in it."""
+    inside = "".join(
+        f"\\{c}" if c in (quote, "\\") else c if c.isprintable() else c.encode("unicode_escape").decode()
+        for c in pattern
+    )
+    return f"{quote}{inside}{quote}"
+
+
+def pattern_of(name: str) -> str:
+    """The pattern for LIKE that a name fits. `_` is left alone: it fits itself."""
+    return name.replace("\\", "\\\\").replace("%", "\\%")
+
+
+def _is_done(token: re.Match[str]) -> bool:
+    """Whether nothing can be added at its end."""
+    return (
+        token["mark"] is not None or token["operator"] in _OPERATORS or token["closed"] is not None
+    )  # fmt: skip
+
+
+def _content(typed: str) -> str:
+    """What is looked for: without wildcards at the ends and escapes."""
+    return re.sub(r"\\+(.)", r"\1", typed, flags=re.DOTALL).strip("%")
+
+
+class _Place:
+    """What can follow: `expects` names one of the methods below; `field` is the one compared."""
+
+    def __init__(self) -> None:
+        self.expects = "operand"
+        self.field = ""
+        self.open = 0  # parentheses
+
+    @classmethod
+    def after(cls, tokens: Iterable[re.Match[str]]) -> _Place:
+        place = cls()
+        for token in tokens:
+            place._pass(token[0], token.lastgroup == "word", token["mark"] is not None)
+        return place
+
+    def _pass(self, text: str, word: bool, mark: bool) -> None:
+        if mark and self.expects in ("operand", "next"):
+            self.open += (text in "([") - (text in ")]")
+        follows = {
+            "operand": self._after_operand,
+            "operator": self._after_field,
+            "in": lambda text, word, mark: "bracket",
+            "bracket": lambda text, word, mark: "listed" if mark else "next",
+            "value": lambda text, word, mark: "value" if mark else "next",
+            "listed": lambda text, word, mark: ("next" if text in ")]" else "listed") if mark else "comma",
+            "comma": lambda text, word, mark: "next" if text in ")]" else "listed",
+            "flipped": lambda text, word, mark: "field",
+            "field": self._after_operand,
+            "next": self._after_comparison,
+        }
+        self.expects = follows[self.expects](text, word, mark)
+
+    def _after_operand(self, text: str, word: bool, mark: bool) -> str:
+        if mark or text in ("not", "and", "or"):
+            return "operand"
+        if not word:
+            return "flipped"  # 1 < depth
+        self.field = text
+        return "next" if self.expects == "field" else "operator"
+
+    def _after_field(self, text: str, word: bool, mark: bool) -> str:
+        if text in ("and", "or"):
+            return "operand"
+        return {"not": "in", "in": "bracket"}.get(text, "next" if mark else "value")
+
+    def _after_comparison(self, text: str, word: bool, mark: bool) -> str:
+        if text in ("and", "or"):
+            return "operand"
+        return "next" if word or mark else "value"  # 1 < depth < 5
+
+    def candidates(self, names: Names, typed: str, quote: str, in_string: bool = False) -> list[Candidate]:
+        if in_string and self.expects not in ("value", "listed"):
+            return []
+        offers: dict[str, Callable[[], list[Candidate]]] = {
+            "operand": lambda: _operands(names, typed),
+            "field": lambda: _chosen(typed, FIELDS, "field"),
+            "operator": lambda: _chosen(typed, self._operators(), "operator"),
+            "flipped": lambda: _chosen(typed, _OPERATORS, "operator"),
+            "in": lambda: _chosen(typed, {"in": ""}, "operator"),
+            "bracket": lambda: [] if typed else [Candidate("(", "operator")],
+            "comma": lambda: [] if typed else [Candidate(",", "operator"), Candidate(")", "operator")],
+            "next": lambda: self._next(typed),
+        }
+        offer = offers.get(self.expects)
+        return offer() if offer else _values(names, self.field, typed, quote, in_string)
+
+    def _operators(self) -> dict[str, str]:
+        if self.field in _NUMBERS or self.field not in FIELDS:
+            return _OPERATORS
+        return {operator: _OPERATORS[operator] for operator in _TEXT_OPERATORS}
+
+    def _next(self, typed: str) -> list[Candidate]:
+        found = _chosen(typed, {"and": "", "or": ""}, "word")
+        return found if typed or not self.open else [*found, Candidate(")", "operator")]
+
+
+def _operands(names: Names, typed: str) -> list[Candidate]:
+    found = _chosen(typed, FIELDS, "field") + _chosen(typed, {"not": "", "(": ""}, "word")
+    if typed:  # perhaps the name of what is looked for
+        found += [
+            Candidate(f"func == {literal(pattern_of(name))}", "function")
+            for name in names.functions.complete(typed, _FUNCTIONS_MAX)
+        ]
+    return found
+
+
+def _chosen(typed: str, words: dict[str, str], kind: str) -> list[Candidate]:
+    """Those of some words that begin with what was typed, in their order; then those like it."""
+    beginning = [word for word in words if word.startswith(typed.lower())]
+    others = Vocabulary(word for word in words if word not in beginning).complete(typed, LIMIT)
+    return [Candidate(word, kind, words[word]) for word in beginning + others]
+
+
+def _values(names: Names, field: str, typed: str, quote: str, in_string: bool) -> list[Candidate]:
+    vocabulary = names.by_field().get(field)
+    if vocabulary is not None:
+        return [
+            Candidate(literal(pattern_of(name), quote), _VOCABULARY_KINDS[field])
+            for name in vocabulary.complete(typed, LIMIT)
+        ]
+    if field == "kind":
+        return _quoted(_chosen(typed, _KINDS, "kind"), quote)
+    if field == "duration":
+        return _quoted(_chosen(typed, dict.fromkeys(_DURATIONS, ""), "duration"), quote)
+    if field == "time":
+        return _quoted(_chosen(typed, _times(names), "time"), quote)
+    if in_string:
+        return []
+    if field == "value":
+        return _chosen(typed, dict.fromkeys(("None", "True", "False"), ""), "value")
+    known = {"tid": names.tids, "pid": names.pids, "run": names.runs}.get(field, {})
+    return [
+        Candidate(str(number), "number", what)
+        for number, what in sorted(known.items(), reverse=field == "run")
+        if str(number).startswith(typed) or (typed and typed.lower() in what.lower())
+    ][:LIMIT]
+
+
+def _quoted(candidates: list[Candidate], quote: str) -> list[Candidate]:
+    return [candidate._replace(text=literal(candidate.text, quote)) for candidate in candidates]
+
+
+def _times(names: Names) -> dict[str, str]:
+    found = {"+1s": "after the start"}
+    for started in list(names.started.values())[-1:]:
+        moment = time.localtime(started // 1_000_000_000)
+        found[time.strftime("%H:%M:%S", moment)] = "the start, any day"
+        found[time.strftime("%Y/%m/%d %H:%M:%S", moment)] = "the start"
+    return found

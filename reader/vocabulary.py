@@ -1,0 +1,208 @@
+"""A set of names that can be searched while somebody types: by beginning, by part, by likeness.
+
+Called by `complete` and `correct` for the names of functions, modules, arguments and the like. A
+hundred thousand names are searched through as a few long texts, by C code of Python's own, so that
+an answer takes milliseconds. Letter case makes no difference. No SQL in here.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import nsmallest
+from typing import AnyStr
+
+_ENOUGH = 20  # names that fit better: then the ones that fit less are not looked for
+_FUZZY_MAX = 1000  # likenesses that are ranked; the shortest names come first
+_START = "\1"  # stands before each word of a name in the text for word starts
+_SEPARATORS = "_./<:- "
+_CAMEL = re.compile("([a-z0-9])([A-Z])")
+_AT_START, _INSIDE, _ANYWHERE = 1, 2, 3  # what a gap before a matched letter costs; a part of a word
+
+
+class Vocabulary:
+    """Names, in whatever order they came; each once. Searching after `add` costs a moment more."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._names = dict.fromkeys(names)
+        self._prepared = False
+        self._sorted: list[str] = []
+        self._keys: list[str] = []
+        self._by_length: list[str] = []
+        self._marked = ""
+        self._plain = b""
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def add(self, names: Iterable[str]) -> None:
+        before = len(self._names)
+        self._names.update(dict.fromkeys(names))
+        self._prepared = self._prepared and len(self._names) == before
+
+    def prepare(self) -> None:
+        """Sorts the names, which the first search does otherwise."""
+        if self._prepared:
+            return
+        # those of the time before come first and in order, which is what list.sort is quick with
+        known = dict.fromkeys(self._sorted)
+        self._sorted = sorted([*known, *(name for name in self._names if name not in known)], key=_fold)
+        self._keys = [_fold(name) for name in self._sorted]
+        self._by_length = sorted(self._sorted, key=len)
+        text = "\n" + "\n".join([name.replace("\n", " ") for name in self._by_length])
+        self._plain = _encoded(text)
+        text = _CAMEL.sub(rf"\1{_START}\2", text)
+        for separator in "\n" + _SEPARATORS:
+            text = text.replace(separator, separator + _START)
+        self._marked = _fold(text)
+        self._prepared = True
+
+    # ---- completion ----
+
+    def complete(self, typed: str, limit: int) -> list[str]:
+        """At most `limit` names, best first: those that begin with what was typed, those of which a
+        later word does, those that contain it, and those with the same letters in the same order."""
+        self.prepare()
+        typed = _fold(typed)
+        found = dict.fromkeys(self._beginning(typed, limit))
+        if typed:
+            for more in (self._word_start, self._similar):
+                if len(found) >= min(limit, _ENOUGH):
+                    break
+                found.update(dict.fromkeys(more(typed, limit)))
+        return list(found)[:limit]
+
+    def _beginning(self, typed: str, limit: int) -> list[str]:
+        # before anything is typed, names that begin with a letter come before <lambda> and __init__
+        first = bisect_left(self._keys, typed or "a")
+        found = self._sorted[first : first + limit]
+        if not typed:
+            return (found + self._sorted[:first])[:limit]
+        last = next((i for i, name in enumerate(found) if not _fold(name).startswith(typed)), len(found))
+        return found[:last]
+
+    def _word_start(self, typed: str, limit: int) -> list[str]:
+        for separator in _SEPARATORS:
+            typed = typed.replace(separator, separator + _START)
+        return self._containing(self._marked, _START + typed, "\n", limit)
+
+    def _similar(self, typed: str, limit: int) -> list[str]:
+        first, *others = typed
+        letters = "".join(rf"[^\n{re.escape(c)}]*{re.escape(c)}" for c in others)
+        ranked = {
+            name: _cost(match, typed)
+            for name, match in self._lines(re.escape(_START + first) + letters, _FUZZY_MAX)
+        }
+        for name in self._containing(self._plain, _encoded(typed), b"\n", limit):
+            ranked[name] = min(ranked.get(name, _ANYWHERE), _ANYWHERE)
+        return nsmallest(limit, ranked, key=lambda name: (ranked[name], len(name), name))
+
+    def _lines(self, pattern: str, limit: int) -> Iterator[tuple[str, str]]:
+        """The names that a pattern finds in the text of word starts, the shortest first; each with
+        what was found, to the end of the name."""
+        line, at = -1, 0
+        for match in re.finditer(pattern + r"[^\n]*", self._marked):
+            line += self._marked.count("\n", at, match.start())
+            at = match.start()
+            yield self._by_length[line], match.group()
+            limit -= 1
+            if not limit:
+                break
+
+    def _containing(self, text: AnyStr, needle: AnyStr, end: AnyStr, limit: int) -> list[str]:
+        """The names whose line in the text contains the needle, the shortest first."""
+        names: list[str] = []
+        line, at = -1, 0
+        found = text.find(needle)
+        while found >= 0 and len(names) < limit:
+            line += text.count(end, at, found)
+            names.append(self._by_length[line])
+            at = text.find(end, found)
+            found = text.find(needle, at) if at >= 0 else -1
+        return names
+
+    # ---- correction ----
+
+    def nearest(self, written: str, limit: int) -> list[tuple[int, str]]:
+        """At most `limit` names that differ in few letters, each after in how many; none that do not."""
+        self.prepare()
+        written = _fold(written)
+        most = tolerance(written)
+        # A change brings in or takes away at most one letter: names with more of others are left out
+        # before they are looked at letter by letter.
+        foreign = self._plain.translate(None, _encoded(written).replace(b"\n", b""))
+        counts = {letter: written.count(letter) for letter in written}
+        shortest, longest = len(written) - most, len(written) + most
+        found = []
+        for letters, name in zip(foreign.split(b"\n")[1:], self._by_length, strict=True):
+            if len(letters) <= (most if letters.isascii() else 4 * most) and shortest <= len(name) <= longest:
+                folded = _fold(name)
+                missing = sum([max(n - folded.count(letter), 0) for letter, n in counts.items()])
+                if missing <= most:
+                    changes = distance(written, folded, most)
+                    if changes <= most:
+                        found.append((changes, name))
+        return nsmallest(limit, found)
+
+
+def tolerance(written: str) -> int:
+    """How many letters of it may be wrong."""
+    return (0, 0, 1, 1, 1, 2, 2, 2)[len(written)] if len(written) < 8 else 3
+
+
+def distance(a: str, b: str, most: int) -> int:
+    """Letters to insert, remove, replace or swap with the next one; more than `most`: most + 1."""
+    if abs(len(a) - len(b)) > most:
+        return most + 1
+    before: Sequence[int] = ()
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        # outside of this band there are more than `most` insertions
+        low, high = max(1, i - most), min(len(b), i + most)
+        new = [most + 1] * (len(b) + 1)
+        new[0] = i
+        for j in range(low, high + 1):
+            y = b[j - 1]
+            best = row[j - 1] if x == y else 1 + min(row[j - 1], row[j], new[j - 1])
+            if before and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                best = min(best, before[j - 2] + 1)
+            new[j] = best
+        if min(new) > most and min(row) > most:
+            return most + 1
+        before, row = row, new
+    return min(row[-1], most + 1)
+
+
+def _fold(text: str) -> str:
+    return text.lower()  # casefold() would make more letters of some
+
+
+def _encoded(text: str) -> bytes:
+    return _fold(text).encode("utf-8", "surrogatepass")
+
+
+def _cost(found: str, typed: str) -> int:
+    """How far from each other the letters of `typed` stand in a name that begins with the first of
+    them. Letters at the start of words are nearly as good as adjacent ones."""
+    at, cost = 2, 0
+    for letter in typed[1:]:
+        if found.startswith(letter, at):
+            at += 1
+            continue
+        start = found.find(_START + letter, at)
+        if start >= 0:
+            cost += _AT_START if start > at else 0
+            at = start + 2
+            continue
+        at = found.find(letter, at) + 1
+        if not at:
+            return len(typed) * _INSIDE
+        cost += _INSIDE
+    return cost
