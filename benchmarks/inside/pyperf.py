@@ -1,7 +1,7 @@
 """Stands in for pyperf, so that pyperformance's programs run inside one process.
 
 The real `pyperf.Runner` starts workers, which a tracer of the process would not see. This one only
-remembers what is to be run; workload.py runs it.
+remembers what is to be run; workload.py or longrun.py runs it.
 """
 
 import os
@@ -14,6 +14,7 @@ from typing import Any
 perf_counter = time.thread_time if os.environ.get("BENCHMARK_CLOCK") == "thread" else time.perf_counter
 
 benches: list[Callable[[int], float]] = []
+arguments: list[str] = []  # of the program's command line
 
 
 class Runner:
@@ -24,7 +25,7 @@ class Runner:
         self.metadata: dict[str, object] = {}
 
     def parse_args(self) -> Namespace:
-        return self.argparser.parse_args([])
+        return self.argparser.parse_args(arguments)
 
     def bench_func(
         self, name: str, function: Callable[..., object], *args: Any, inner_loops: int = 1
