@@ -105,6 +105,22 @@ const char *scan_decompress(struct zstd_context *context, const struct scan_data
     return reason;
 }
 
+void scan_row_of(const struct scan_segment *segment, const uint8_t *body, const struct segment_event *event,
+                 struct scan_row *row)
+{
+    const struct segment_clock *clock = &segment->run->clock;
+    *row = (struct scan_row){
+        .time = segment_clock_ns(clock, event->time),
+        .duration = event->has_duration ? segment_duration_ns(clock, event->duration) : -1,
+        .index = event->index,
+        .offset = (uint32_t)(event->record - body),
+        .code = event->event.code,
+        .line = event->event.line,
+        .depth = event->depth,
+        .kind = event->event.kind,
+    };
+}
+
 void scan_facts(const struct scan_segment *segment, const struct scan_row *row, const struct event *event,
                 struct facts *facts)
 {
@@ -179,7 +195,6 @@ static bool ask_event(const struct scan *scan, const struct task *task, const st
 static void find_rows(struct scan *scan, struct lens *lens, struct task *task)
 {
     const struct scan_segment *segment = task->segment;
-    const struct segment_clock *clock = &segment->run->clock;
     struct segment_walk walk;
     struct segment_event event;
     size_t capacity = task->row_capacity;
@@ -209,16 +224,7 @@ static void find_rows(struct scan *scan, struct lens *lens, struct task *task)
         }
         task->row_capacity = (uint32_t)capacity;
         struct scan_row *row = &task->rows[task->row_count];
-        *row = (struct scan_row){
-            .time = segment_clock_ns(clock, event.time),
-            .duration = event.has_duration ? segment_duration_ns(clock, event.duration) : -1,
-            .index = event.index,
-            .offset = (uint32_t)(event.record - task->body),
-            .code = event.event.code,
-            .line = event.event.line,
-            .depth = event.depth,
-            .kind = event.event.kind,
-        };
+        scan_row_of(segment, task->body, &event, row);
         if (wanted == ALWAYS || ask_event(scan, task, row))
             task->row_count++;
     }

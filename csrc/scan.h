@@ -86,6 +86,10 @@ struct zstd_context;
 const char *scan_decompress(struct zstd_context *context, const struct scan_data *data, uint8_t **body,
                             size_t *capacity);
 
+/* The row of an event that was walked to. */
+void scan_row_of(const struct scan_segment *segment, const uint8_t *body, const struct segment_event *event,
+                 struct scan_row *row);
+
 /* The facts of one event, for predicate_ask; `event` for its arguments, or NULL. */
 void scan_facts(const struct scan_segment *segment, const struct scan_row *row, const struct event *event,
                 struct facts *facts);

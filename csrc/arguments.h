@@ -1,0 +1,45 @@
+/* An event's arguments as JSON: [{"name": "user", "value": "'bob'", "type": "str"}], in ASCII, as
+ * docs/json.md has them. No Python, no SQLite.
+ */
+#ifndef PYTRACE_ARGUMENTS_H
+#define PYTRACE_ARGUMENTS_H
+
+#include "definitions.h"
+
+/* A text that grows. Zeroed it is empty; free(text) at the end. */
+struct text_buffer {
+    char *text;
+    size_t size, capacity;
+};
+
+/* Room for `more` bytes behind what there is. False: no memory. */
+bool text_reserve(struct text_buffer *buffer, size_t more);
+
+typedef size_t text_writer(const struct value *, const struct text_names *, char *, size_t);
+
+/* Appends what text_value, text_bare or text_type write. False: no memory. */
+bool text_append(struct text_buffer *buffer, text_writer *write, const struct value *value,
+                 const struct text_names *names);
+
+/* Walks an event's arguments as SQL and JSON have them: with the names that belong to them, and no
+ * more than have one; the count of a lost event, too. Start with a zeroed walk. */
+struct argument_walk {
+    uint32_t next;                       /* position of the one to come */
+    const uint8_t *values, *names;       /* where event_value and event_name are */
+    char number[32];                     /* for names that are made */
+};
+
+struct argument {
+    uint32_t position;                   /* from 0 */
+    struct string name;                  /* valid until the walk goes on */
+    struct value value;
+};
+
+bool argument_next(struct argument_walk *walk, const struct event *event, const struct run_code *code,
+                   struct argument *argument);
+
+/* Appends the JSON array. False: no memory. */
+bool arguments_json(struct text_buffer *buffer, const struct event *event, const struct run_code *code,
+                    const struct text_names *names);
+
+#endif
