@@ -1,0 +1,84 @@
+/* Definitions of a run by number; see definitions.h. */
+#include "definitions.h"
+
+#define STRING(literal) ((struct string){literal, sizeof literal - 1})
+
+const struct run_code run_code_undefined = {
+    .module = {"?", 1}, .func = {"?", 1}, .file = {"?", 1}, .last = {"?", 1},
+};
+
+const struct run_code *run_code_find(const struct run_definitions *run, uint32_t number)
+{
+    return number < run->code_count ? &run->codes[number] : &run_code_undefined;
+}
+
+const struct run_thread *run_thread_find(const struct run_definitions *run, uint32_t stream)
+{
+    uint32_t low = 0, high = run->thread_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (run->threads[middle].stream < stream)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < run->thread_count && run->threads[low].stream == stream ? &run->threads[low] : NULL;
+}
+
+static const char *type_name(void *context, uint32_t number)
+{
+    const struct run_definitions *run = context;
+    return number < run->type_count ? run->types[number] : NULL;
+}
+
+struct text_names run_type_names(const struct run_definitions *run)
+{
+    /* text_names has one shape for those that change their context; type_name does not */
+    return (struct text_names){type_name, (void *)(uintptr_t)run};
+}
+
+/* "argument N": an event has a value more than its definition has names. */
+static struct string numbered(uint64_t number, char buffer[32])
+{
+    static const char head[] = "argument ";
+    char digits[20];
+    size_t count = 0, size = sizeof head - 1;
+
+    memcpy(buffer, head, size);
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while (number /= 10);
+    while (count)
+        buffer[size++] = digits[--count];
+    return (struct string){buffer, size};
+}
+
+struct string run_argument_name(const struct run_code *code, enum event_kind kind, uint32_t position,
+                                struct string given, char buffer[32])
+{
+    if (kind == EVENT_CALL) {
+        if (position < code->argument_count)
+            return code->arguments[position];
+    } else if (kind == EVENT_LOG && position) {
+        if (given.size)
+            return given;
+    } else if (!position) {
+        switch (kind) {
+        case EVENT_RETURN:
+            return STRING("return value");
+        case EVENT_EXCEPTION:
+        case EVENT_THROW:
+        case EVENT_RAISE:
+            return STRING("exception");
+        case EVENT_YIELD:
+            return STRING("yield value");
+        case EVENT_LOG:
+            return STRING("message");
+        case EVENT_LOST:
+            return STRING("count");
+        default:
+            break;
+        }
+    }
+    return numbered((uint64_t)position + 1, buffer);
+}

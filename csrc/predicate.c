@@ -1,0 +1,1160 @@
+/* Trees of conditions; see predicate.h. In this order: making, asking, looking into bodies, reading
+ * the text form.
+ *
+ * Members of a group are sorted by what they cost, so that an answer is found cheaply where one of
+ * the cheap ones gives it.
+ */
+#include "predicate.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "like.h"
+
+enum op {
+    OP_AND, OP_OR, OP_NOT, OP_ANY, /* as enum group */
+    OP_RANGE, OP_NUMBERS, OP_KINDS, OP_TEXTS, OP_LIKE,
+};
+
+struct range { int64_t low, high; };                         /* both included */
+struct numbers { int64_t *all; size_t count; };              /* sorted */
+struct texts { struct string *all; char *bytes; size_t count; }; /* sorted by size, then bytes */
+struct members { struct predicate **all; size_t count; };
+
+struct predicate {
+    enum op op;
+    enum field field;
+    uint32_t cost;
+    bool not_integer;     /* of a condition on a text: no integer as shown meets it */
+    bool not_numbered;    /* ... nor does "argument N" */
+    union {
+        struct range range;
+        struct numbers numbers;
+        uint32_t kinds;   /* 1 << kind for each that meets it */
+        struct texts texts;
+        struct like *like;
+        struct members members;
+    };
+};
+
+#define ALL_KINDS ((2u << EVENT_LOST) - (1u << EVENT_CALL))
+
+#define EVERYTHING {INT64_MIN, INT64_MAX}
+const struct facts facts_unknown = {
+    .id = EVERYTHING, .time = EVERYTHING, .depth = EVERYTHING, .duration = EVERYTHING,
+    .has_duration = true, .lacks_duration = true, .line = EVERYTHING, .kinds = ALL_KINDS,
+};
+
+/* ---- making ------------------------------------------------------------------------------- */
+
+/* Roughly ns. A condition on a value costs most: it may have to be rendered. */
+static uint32_t cost_of(enum op op, enum field field)
+{
+    static const uint32_t costs[] = {
+        [FIELD_THREAD] = 4, [FIELD_KIND] = 1, [FIELD_MODULE] = 4, [FIELD_FILE] = 4, [FIELD_QUALNAME] = 4,
+        [FIELD_FUNC] = 5, [FIELD_NAME] = 5, [FIELD_VALUE] = 60, [FIELD_TEXT] = 50, [FIELD_EITHER] = 80,
+        [FIELD_TYPE] = 30,
+    };
+    return (field < FIELD_THREAD ? 1 : costs[field]) * (op == OP_LIKE ? 4 : op == OP_NUMBERS ? 2 : 1);
+}
+
+static struct predicate *make(enum op op, enum field field)
+{
+    struct predicate *made = calloc(1, sizeof *made);
+    if (made) {
+        made->op = op;
+        made->field = field;
+        made->cost = cost_of(op, field);
+    }
+    return made;
+}
+
+struct predicate *predicate_range(enum field field, int64_t low, int64_t high)
+{
+    struct predicate *made = make(OP_RANGE, field);
+    if (made)
+        made->range = (struct range){low, high};
+    return made;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left > right) - (left < right);
+}
+
+struct predicate *predicate_numbers(enum field field, const int64_t *numbers, size_t count)
+{
+    struct predicate *made = make(OP_NUMBERS, field);
+    if (!made)
+        return NULL;
+    made->numbers.all = malloc((count ? count : 1) * sizeof *numbers);
+    if (!made->numbers.all) {
+        free(made);
+        return NULL;
+    }
+    if (count) {
+        memcpy(made->numbers.all, numbers, count * sizeof *numbers);
+        qsort(made->numbers.all, count, sizeof *numbers, compare_numbers);
+    }
+    made->numbers.count = count;
+    return made;
+}
+
+/* Whether it may be a part of an integer, or (with `head`) of "argument N". */
+static bool may_be_number(const char *text, size_t size, const char *head)
+{
+    size_t start = 0;
+    if (head && size && (text[0] < '0' || text[0] > '9')) {
+        /* a piece of the head; where the text goes on behind it, it is the head's end */
+        size_t head_size = strlen(head), length = 0;
+        while (length < size && (text[length] < '0' || text[length] > '9'))
+            length++;
+        if (length > head_size)
+            return false;
+        if (length < size)
+            return !strncmp(head + head_size - length, text, length) &&
+                   may_be_number(text + length, size - length, NULL);
+        for (size_t at = 0; at + length <= head_size; at++)
+            if (!strncmp(head + at, text, length))
+                return true;
+        return false;
+    }
+    while (start < size && ((text[start] >= '0' && text[start] <= '9') || (!head && text[start] == '-')))
+        start++;
+    return start == size;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    const struct string *left = a, *right = b;
+    if (left->size != right->size)
+        return left->size < right->size ? -1 : 1;
+    return memcmp(left->text, right->text, left->size);
+}
+
+/* IN of texts; copies. */
+static struct predicate *make_texts(enum field field, const struct string *texts, size_t count)
+{
+    struct predicate *made = make(OP_TEXTS, field);
+    size_t size = 0;
+
+    if (!made)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        size += texts[i].size;
+    made->texts.all = malloc((count ? count : 1) * sizeof *texts);
+    made->texts.bytes = malloc(size ? size : 1);
+    if (!made->texts.all || !made->texts.bytes) {
+        predicate_free(made);
+        return NULL;
+    }
+    made->not_integer = made->not_numbered = true;
+    char *p = made->texts.bytes;
+    for (size_t i = 0; i < count; i++) {
+        made->texts.all[i] = (struct string){p, texts[i].size};
+        if (texts[i].size)
+            memcpy(p, texts[i].text, texts[i].size);
+        made->not_integer &= !may_be_number(p, texts[i].size, NULL);
+        made->not_numbered &= !may_be_number(p, texts[i].size, "argument ");
+        p += texts[i].size;
+    }
+    made->texts.count = count;
+    qsort(made->texts.all, count, sizeof *made->texts.all, compare_texts);
+    return made;
+}
+
+static bool test_text(const struct predicate *predicate, const char *text, size_t size);
+
+/* A condition on the kind becomes a set of kinds. */
+static struct predicate *to_kinds(struct predicate *texts)
+{
+    struct predicate *made = texts ? make(OP_KINDS, FIELD_KIND) : NULL;
+    if (made)
+        for (int kind = EVENT_CALL; kind <= EVENT_LOST; kind++) {
+            const char *name = event_kind_name(kind);
+            if (test_text(texts, name, strlen(name)))
+                made->kinds |= 1u << kind;
+        }
+    predicate_free(texts);
+    return made;
+}
+
+struct predicate *predicate_equal(enum field field, const char *text, size_t size)
+{
+    struct predicate *made = make_texts(field, &(struct string){text, size}, 1);
+    return field == FIELD_KIND ? to_kinds(made) : made;
+}
+
+struct predicate *predicate_like(enum field field, const char *pattern, size_t size, int escape)
+{
+    struct predicate *made = make(OP_LIKE, field);
+    const char *literal;
+
+    if (!made)
+        return NULL;
+    made->like = like_new(pattern, size, escape);
+    if (!made->like) {
+        free(made);
+        return NULL;
+    }
+    literal = like_literal(made->like, &size);
+    made->not_integer = !may_be_number(literal, size, NULL);
+    made->not_numbered = !may_be_number(literal, size, "argument ");
+    return field == FIELD_KIND ? to_kinds(made) : made;
+}
+
+static int compare_costs(const void *a, const void *b)
+{
+    const struct predicate *left = *(struct predicate *const *)a, *right = *(struct predicate *const *)b;
+    return (left->cost > right->cost) - (left->cost < right->cost);
+}
+
+struct predicate *predicate_group(enum group group, struct predicate **members, size_t count)
+{
+    struct predicate *made = NULL;
+    struct predicate **all = malloc((count ? count : 1) * sizeof *all);
+    uint64_t cost = group == GROUP_ANY ? 40 : 1;
+    bool whole = all;
+
+    for (size_t i = 0; i < count; i++) {
+        whole = whole && members[i];
+        if (members[i])
+            cost += members[i]->cost;
+    }
+    if (whole)
+        made = make((enum op)group, FIELD_ID);
+    if (!made) {
+        for (size_t i = 0; i < count; i++)
+            predicate_free(members[i]);
+        free(all);
+        return NULL;
+    }
+    if (count)
+        memcpy(all, members, count * sizeof *all);
+    qsort(all, count, sizeof *all, compare_costs);
+    made->cost = cost < UINT32_MAX ? (uint32_t)cost : UINT32_MAX;
+    made->members = (struct members){all, count};
+    return made;
+}
+
+void predicate_free(struct predicate *predicate)
+{
+    if (!predicate)
+        return;
+    switch (predicate->op) {
+    case OP_RANGE:
+    case OP_KINDS:
+        break;
+    case OP_NUMBERS:
+        free(predicate->numbers.all);
+        break;
+    case OP_TEXTS:
+        free(predicate->texts.all);
+        free(predicate->texts.bytes);
+        break;
+    case OP_LIKE:
+        like_free(predicate->like);
+        break;
+    default:
+        for (size_t i = 0; i < predicate->members.count; i++)
+            predicate_free(predicate->members.all[i]);
+        free(predicate->members.all);
+    }
+    free(predicate);
+}
+
+/* ---- asking: numbers and texts ------------------------------------------------------------- */
+
+static enum answer not(enum answer answer)
+{
+    return answer == MAYBE ? MAYBE : answer == ALWAYS ? NEVER : ALWAYS;
+}
+
+static enum answer from(bool is) { return is ? ALWAYS : NEVER; }
+
+/* The place of the first number that is not less. */
+static size_t find_number(const struct numbers *numbers, int64_t number)
+{
+    size_t low = 0, high = numbers->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (numbers->all[middle] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static enum answer ask_bounds(const struct predicate *predicate, struct bounds bounds)
+{
+    if (predicate->op == OP_RANGE) {
+        struct range range = predicate->range;
+        if (range.low > range.high || bounds.high < range.low || bounds.low > range.high)
+            return NEVER;
+        return bounds.low >= range.low && bounds.high <= range.high ? ALWAYS : MAYBE;
+    }
+    size_t at = find_number(&predicate->numbers, bounds.low);
+    if (at == predicate->numbers.count || predicate->numbers.all[at] > bounds.high)
+        return NEVER;
+    return bounds.low == bounds.high ? ALWAYS : MAYBE;
+}
+
+/* Whether a text meets a condition on texts. */
+static bool test_text(const struct predicate *predicate, const char *text, size_t size)
+{
+    if (predicate->op == OP_LIKE)
+        return like_matches(predicate->like, text, size);
+    const struct texts *texts = &predicate->texts;
+    if (texts->count == 1)
+        return texts->all->size == size && !memcmp(texts->all->text, text, size);
+    struct string wanted = {text, size};
+    return texts->count && bsearch(&wanted, texts->all, texts->count, sizeof wanted, compare_texts);
+}
+
+static enum answer ask_string(const struct predicate *predicate, struct string string)
+{
+    return from(test_text(predicate, string.text, string.size));
+}
+
+/* ---- asking: an argument ------------------------------------------------------------------- */
+
+#define SHOWN_SIZE (16 << 10) /* the default bounds of values stay far below it */
+
+/* A text of a value, made when it is asked for first. */
+struct shown {
+    const char *text; /* NULL: not made yet */
+    size_t size;
+    char *longer;     /* what did not fit, or NULL */
+    char buffer[SHOWN_SIZE];
+};
+
+/* What is known of an argument. Large, so it is not initialised as a whole. */
+struct argument {
+    struct bounds position;
+    enum { NAME_UNKNOWN, NAME_NUMBERED, NAME_KNOWN, NAME_NOT_MADE } name_state;
+    struct string name;
+    struct string given;           /* for NAME_NOT_MADE */
+    char number[32];
+    enum { VALUE_UNKNOWN, VALUE_UNREAD, VALUE_READ, VALUE_BROKEN } value_state;
+    const uint8_t *start, *end;    /* for VALUE_UNREAD: the field of the event that it is */
+    const struct value *value;
+    struct value read;
+    struct shown shown, bare, type;
+};
+
+static void argument_begin(struct argument *argument)
+{
+    argument->shown.text = argument->bare.text = argument->type.text = NULL;
+    argument->shown.longer = argument->bare.longer = argument->type.longer = NULL;
+}
+
+static void argument_end(struct argument *argument)
+{
+    if (argument->shown.text)
+        free(argument->shown.longer);
+    if (argument->bare.text)
+        free(argument->bare.longer);
+    if (argument->type.text)
+        free(argument->type.longer);
+}
+
+static bool read_value(struct argument *argument)
+{
+    if (argument->value_state == VALUE_UNREAD) {
+        struct event alone = {.fields = argument->start, .fields_end = argument->end};
+        const uint8_t *cursor = NULL;
+        bool good = event_value(&alone, &cursor, &argument->read);
+        argument->value = &argument->read;
+        argument->value_state = good ? VALUE_READ : VALUE_BROKEN;
+    }
+    return argument->value_state == VALUE_READ;
+}
+
+typedef size_t writer(const struct value *, const struct text_names *, char *, size_t);
+
+static void show(struct shown *shown, writer *write, const struct value *value,
+                 const struct run_definitions *run)
+{
+    struct text_names names = {0};
+    if (run)
+        names = run_type_names(run);
+    shown->text = shown->buffer;
+    shown->size = write(value, run ? &names : NULL, shown->buffer, SHOWN_SIZE);
+    if (shown->size <= SHOWN_SIZE)
+        return;
+    shown->longer = malloc(shown->size);
+    if (shown->longer) {
+        shown->text = shown->longer;
+        write(value, run ? &names : NULL, shown->longer, shown->size);
+    } else {
+        shown->size = SHOWN_SIZE;
+    }
+}
+
+/* Text that repr shows in ' as it is. */
+static bool is_plain(const uint8_t *p, size_t size)
+{
+    bool plain = true;
+    for (size_t i = 0; i < size; i++)
+        plain &= p[i] >= ' ' && p[i] < 0x7f && p[i] != '\'' && p[i] != '\\';
+    return plain;
+}
+
+/* A short plain str, which most values are, is shown without the general way. */
+static void show_value(struct argument *argument, const struct run_definitions *run)
+{
+    const struct value *value = argument->value;
+    struct shown *shown = &argument->shown;
+    if (value->content == VALUE_TEXT && !value->type && !value->has_length && value->size < SHOWN_SIZE - 2 &&
+        is_plain(value->bytes, value->size)) {
+        shown->buffer[0] = shown->buffer[value->size + 1] = '\'';
+        if (value->size)
+            memcpy(shown->buffer + 1, value->bytes, value->size);
+        shown->text = shown->buffer;
+        shown->size = value->size + 2;
+    } else {
+        show(shown, text_value, value, run);
+    }
+}
+
+static bool test_value(const struct predicate *predicate, struct argument *argument,
+                       const struct run_definitions *run)
+{
+    if (argument->value->content == VALUE_INTEGER && !argument->value->type && predicate->not_integer)
+        return false;
+    if (!argument->shown.text)
+        show_value(argument, run);
+    return test_text(predicate, argument->shown.text, argument->shown.size);
+}
+
+static bool test_bare(const struct predicate *predicate, struct argument *argument,
+                      const struct run_definitions *run)
+{
+    if (argument->value->content != VALUE_TEXT)
+        return test_value(predicate, argument, run);
+    if (!argument->bare.text)
+        show(&argument->bare, text_bare, argument->value, run);
+    return test_text(predicate, argument->bare.text, argument->bare.size);
+}
+
+static enum answer ask_value(const struct predicate *predicate, const struct facts *facts,
+                             struct argument *argument)
+{
+    if (!argument || argument->value_state == VALUE_UNKNOWN)
+        return MAYBE;
+    if (!read_value(argument))
+        return NEVER;
+    switch (predicate->field) {
+    case FIELD_VALUE:
+        return from(test_value(predicate, argument, facts->run));
+    case FIELD_TEXT:
+        return from(test_bare(predicate, argument, facts->run));
+    case FIELD_EITHER:
+        return from(test_value(predicate, argument, facts->run) ||
+                    (argument->value->content == VALUE_TEXT && test_bare(predicate, argument, facts->run)));
+    default:
+        if (!argument->type.text)
+            show(&argument->type, text_type, argument->value, facts->run);
+        return from(test_text(predicate, argument->type.text, argument->type.size));
+    }
+}
+
+static enum answer ask_name(const struct predicate *predicate, const struct facts *facts,
+                            struct argument *argument)
+{
+    if (!argument)
+        return MAYBE;
+    switch (argument->name_state) {
+    case NAME_UNKNOWN:
+        return MAYBE;
+    case NAME_NUMBERED:
+        return predicate->not_numbered ? NEVER : MAYBE;
+    case NAME_NOT_MADE:
+        argument->name = run_argument_name(facts->code, facts->event->kind,
+                                           (uint32_t)argument->position.low, argument->given, argument->number);
+        argument->name_state = NAME_KNOWN;
+        break;
+    case NAME_KNOWN:
+        break;
+    }
+    return ask_string(predicate, argument->name);
+}
+
+/* ---- asking: an event ---------------------------------------------------------------------- */
+
+static enum answer ask(const struct predicate *predicate, const struct facts *facts,
+                       struct argument *argument);
+
+/* An argument whose value is not known. */
+static enum answer ask_named(const struct predicate *predicate, const struct facts *facts,
+                             struct argument *argument, int64_t first, int64_t last, struct string name)
+{
+    argument->position = (struct bounds){first, last};
+    argument->name_state = name.text ? NAME_KNOWN : NAME_UNKNOWN;
+    argument->name = name;
+    return ask(predicate, facts, argument);
+}
+
+static enum answer ask_numbered(const struct predicate *predicate, const struct facts *facts,
+                                struct argument *argument, int64_t first)
+{
+    argument->position = (struct bounds){first, UINT32_MAX};
+    argument->name_state = NAME_NUMBERED;
+    return ask(predicate, facts, argument);
+}
+
+/* Whether an event of this kind can have such an argument. */
+static bool kind_may_have(const struct predicate *predicate, const struct facts *facts,
+                          struct argument *argument, enum event_kind kind)
+{
+    const struct string unknown = {NULL, 0};
+    const struct run_code *code = facts->code;
+
+    switch (kind) {
+    case EVENT_CALL:
+        if (!code)
+            return ask_named(predicate, facts, argument, 0, UINT32_MAX, unknown) != NEVER;
+        for (uint32_t i = 0; i < code->argument_count; i++)
+            if (ask_named(predicate, facts, argument, i, i, code->arguments[i]) != NEVER)
+                return true;
+        return ask_numbered(predicate, facts, argument, code->argument_count) != NEVER;
+    case EVENT_RESUME:
+        return ask_numbered(predicate, facts, argument, 0) != NEVER;
+    default: {
+        struct string first = run_argument_name(NULL, kind, 0, unknown, argument->number);
+        if (ask_named(predicate, facts, argument, 0, 0, first) != NEVER)
+            return true;
+        if (kind == EVENT_LOG)
+            return ask_named(predicate, facts, argument, 1, UINT32_MAX, unknown) != NEVER;
+        return kind != EVENT_LOST && ask_numbered(predicate, facts, argument, 1) != NEVER;
+    }
+    }
+}
+
+static enum answer any_by_name(const struct predicate *predicate, const struct facts *facts)
+{
+    struct argument argument;
+    argument_begin(&argument);
+    argument.value_state = VALUE_UNKNOWN;
+    for (int kind = EVENT_CALL; kind <= EVENT_LOST; kind++)
+        if (facts->kinds & 1u << kind && kind_may_have(predicate, facts, &argument, (enum event_kind)kind))
+            return MAYBE;
+    return NEVER;
+}
+
+static enum answer any_of_lost(const struct predicate *predicate, const struct facts *facts)
+{
+    uint64_t count = facts->event->count;
+    struct argument argument;
+
+    argument_begin(&argument);
+    argument.position = (struct bounds){0, 0};
+    argument.name_state = NAME_KNOWN;
+    argument.name = run_argument_name(NULL, EVENT_LOST, 0, (struct string){NULL, 0}, argument.number);
+    argument.read = (struct value){
+        .content = VALUE_INTEGER, .integer = count > INT64_MAX ? INT64_MAX : (int64_t)count};
+    argument.value = &argument.read;
+    argument.value_state = VALUE_READ;
+    enum answer answer = ask(predicate, facts, &argument);
+    argument_end(&argument);
+    return answer;
+}
+
+/* The next field of an event that is a value; *start is where it begins, the result is behind it. */
+static const uint8_t *next_value(const uint8_t *p, const uint8_t *end, const uint8_t **start)
+{
+    while (p && p < end) {
+        uint32_t tag;
+        *start = p;
+        p = wire_get_tag(p, end, &tag);
+        if (p)
+            p = wire_skip(p, end, tag);
+        if (p && tag == WIRE_TAG(EVENT_VALUE, WIRE_BYTES))
+            return p;
+    }
+    return NULL;
+}
+
+static enum answer any_of_event(const struct predicate *predicate, const struct facts *facts)
+{
+    const struct event *event = facts->event;
+    const uint8_t *p = event->fields, *names = NULL;
+    enum answer answer = NEVER;
+    struct argument argument;
+    bool more_names = event->kind == EVENT_LOG;
+
+    for (uint32_t i = 0; (p = next_value(p, event->fields_end, &argument.start)); i++) {
+        const uint8_t *name;
+        argument_begin(&argument);
+        argument.position = (struct bounds){i, i};
+        argument.name_state = facts->code || event->kind != EVENT_CALL ? NAME_NOT_MADE : NAME_UNKNOWN;
+        argument.given.size = 0;
+        if (i && more_names) {
+            more_names = event_name(event, &names, &name, &argument.given.size);
+            argument.given.text = (const char *)name;
+            if (!more_names)
+                argument.given.size = 0;
+        }
+        argument.end = p;
+        argument.value_state = VALUE_UNREAD;
+        enum answer one = ask(predicate, facts, &argument);
+        argument_end(&argument);
+        if (argument.value_state == VALUE_BROKEN)
+            break; /* nor is what follows looked at */
+        if (one == ALWAYS)
+            return ALWAYS;
+        if (one == MAYBE)
+            answer = MAYBE;
+    }
+    return answer;
+}
+
+/* ANY. Apart from `ask`: it needs much of the stack. */
+static __attribute__((noinline)) enum answer ask_any(const struct predicate *predicate,
+                                                     const struct facts *facts)
+{
+    if (!facts->event)
+        return any_by_name(predicate, facts);
+    return facts->event->kind == EVENT_LOST ? any_of_lost(predicate, facts) : any_of_event(predicate, facts);
+}
+
+static const uint32_t with_duration = 1u << EVENT_RETURN | 1u << EVENT_EXCEPTION | 1u << EVENT_YIELD;
+static const uint32_t with_line = 1u << EVENT_RAISE | 1u << EVENT_LOG;
+
+static enum answer ask_number(const struct predicate *predicate, const struct facts *facts,
+                              const struct argument *argument)
+{
+    enum answer answer;
+
+    switch (predicate->field) {
+    case FIELD_ID:
+        return ask_bounds(predicate, facts->id);
+    case FIELD_TIME:
+        return ask_bounds(predicate, facts->time);
+    case FIELD_DEPTH:
+        return ask_bounds(predicate, facts->depth);
+    case FIELD_RUN:
+        return facts->run ? ask_bounds(predicate, (struct bounds){facts->run->run, facts->run->run}) : MAYBE;
+    case FIELD_PID:
+        if (!facts->thread)
+            return MAYBE;
+        return ask_bounds(predicate, (struct bounds){facts->thread->pid, facts->thread->pid});
+    case FIELD_TID:
+        if (!facts->thread)
+            return MAYBE;
+        return ask_bounds(predicate, (struct bounds){facts->thread->tid, facts->thread->tid});
+    case FIELD_LINE:
+        if (facts->line.low != facts->line.high && facts->code && !(facts->kinds & with_line))
+            return ask_bounds(predicate, (struct bounds){facts->code->line, facts->code->line});
+        return ask_bounds(predicate, facts->line);
+    case FIELD_DURATION:
+        if (!facts->has_duration || !(facts->kinds & with_duration))
+            return NEVER;
+        answer = ask_bounds(predicate, facts->duration);
+        return answer == ALWAYS && (facts->lacks_duration || facts->kinds & ~with_duration) ? MAYBE : answer;
+    default: /* FIELD_POSITION */
+        return argument ? ask_bounds(predicate, argument->position) : MAYBE;
+    }
+}
+
+static enum answer ask_text(const struct predicate *predicate, const struct facts *facts,
+                            struct argument *argument)
+{
+    const struct run_code *code = facts->code;
+
+    switch (predicate->field) {
+    case FIELD_THREAD:
+        return facts->thread ? ask_string(predicate, facts->thread->name) : MAYBE;
+    case FIELD_MODULE:
+        return code ? ask_string(predicate, code->module) : MAYBE;
+    case FIELD_FILE:
+        return code ? ask_string(predicate, code->file) : MAYBE;
+    case FIELD_QUALNAME:
+        return code ? ask_string(predicate, code->func) : MAYBE;
+    case FIELD_FUNC:
+        if (!code)
+            return MAYBE;
+        return from(test_text(predicate, code->func.text, code->func.size) ||
+                    (code->last.size != code->func.size &&
+                     test_text(predicate, code->last.text, code->last.size)));
+    case FIELD_NAME:
+        return ask_name(predicate, facts, argument);
+    default:
+        return ask_value(predicate, facts, argument);
+    }
+}
+
+static enum answer ask(const struct predicate *predicate, const struct facts *facts,
+                       struct argument *argument)
+{
+    enum answer answer;
+    size_t i;
+
+    switch (predicate->op) {
+    case OP_AND:
+    case OP_OR: {
+        enum answer decides = predicate->op == OP_AND ? NEVER : ALWAYS;
+        answer = not(decides);
+        for (i = 0; i < predicate->members.count; i++) {
+            enum answer one = ask(predicate->members.all[i], facts, argument);
+            if (one == decides)
+                return one;
+            if (one == MAYBE)
+                answer = MAYBE;
+        }
+        return answer;
+    }
+    case OP_NOT:
+        return not(ask(predicate->members.all[0], facts, argument));
+    case OP_ANY:
+        return ask_any(predicate->members.all[0], facts);
+    case OP_KINDS:
+        if (!(facts->kinds & predicate->kinds))
+            return NEVER;
+        return facts->kinds & ~predicate->kinds ? MAYBE : ALWAYS;
+    case OP_RANGE:
+    case OP_NUMBERS:
+        return ask_number(predicate, facts, argument);
+    default:
+        return ask_text(predicate, facts, argument);
+    }
+}
+
+enum answer predicate_ask(const struct predicate *predicate, const struct facts *facts)
+{
+    return ask(predicate, facts, NULL);
+}
+
+bool predicate_ask_argument(const struct predicate *predicate, const struct facts *facts, uint32_t position,
+                            struct string name, const struct value *value)
+{
+    struct argument argument;
+    argument_begin(&argument);
+    argument.position = (struct bounds){position, position};
+    argument.name_state = NAME_KNOWN;
+    argument.name = name;
+    argument.value_state = VALUE_READ;
+    argument.value = value;
+    enum answer answer = ask(predicate, facts, &argument);
+    argument_end(&argument);
+    return answer == ALWAYS;
+}
+
+struct bounds predicate_bounds(const struct predicate *predicate, enum field field)
+{
+    struct bounds bounds = {INT64_MIN, INT64_MAX};
+
+    if (predicate->op == OP_AND) {
+        for (size_t i = 0; i < predicate->members.count; i++) {
+            struct bounds one = predicate_bounds(predicate->members.all[i], field);
+            bounds.low = one.low > bounds.low ? one.low : bounds.low;
+            bounds.high = one.high < bounds.high ? one.high : bounds.high;
+        }
+    } else if (predicate->op == OP_RANGE && predicate->field == field) {
+        bounds = (struct bounds){predicate->range.low, predicate->range.high};
+    } else if (predicate->op == OP_NUMBERS && predicate->field == field) {
+        size_t count = predicate->numbers.count;
+        bounds = (struct bounds){INT64_MAX, INT64_MIN};
+        if (count)
+            bounds = (struct bounds){predicate->numbers.all[0], predicate->numbers.all[count - 1]};
+    }
+    return bounds;
+}
+
+/* ---- looking into bodies -------------------------------------------------------------------- */
+
+bool predicate_may_be_in(const struct predicate *predicate, const uint8_t *body, size_t size,
+                         const struct run_definitions *run)
+{
+    (void)predicate;
+    (void)body;
+    (void)size;
+    (void)run;
+    return true;
+}
+
+/* ---- the text form ------------------------------------------------------------------------- */
+
+struct parser {
+    const char *start, *p, *end;
+    char *message;
+    size_t message_size;
+    bool failed;
+    bool in_any;
+    /* texts of the condition being read; one room for all */
+    char *text;
+    size_t text_capacity;
+};
+
+/* A list that grows. */
+struct list {
+    void *all;
+    size_t count, capacity;
+};
+
+static void *list_add(struct list *list, size_t element)
+{
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? list->capacity * 2 : 8;
+        void *all = realloc(list->all, capacity * element);
+        if (!all)
+            return NULL;
+        list->all = all;
+        list->capacity = capacity;
+    }
+    return (char *)list->all + element * list->count++;
+}
+
+/* Says what is wrong at `at`, unless something was before. Returns NULL. */
+static __attribute__((format(printf, 3, 4))) void *fail(struct parser *parser, const char *at,
+                                                        const char *format, ...)
+{
+    if (!parser->failed && parser->message_size) {
+        va_list arguments;
+        int size = snprintf(parser->message, parser->message_size, "position %zu: ", (size_t)(at - parser->start));
+        va_start(arguments, format);
+        if (size > 0 && (size_t)size < parser->message_size)
+            vsnprintf(parser->message + size, parser->message_size - (size_t)size, format, arguments);
+        va_end(arguments);
+    }
+    parser->failed = true;
+    return NULL;
+}
+
+static void *no_memory(struct parser *parser) { return fail(parser, parser->p, "out of memory"); }
+
+static void skip_spaces(struct parser *parser)
+{
+    while (parser->p < parser->end && (*parser->p == ' ' || (*parser->p >= '\t' && *parser->p <= '\r')))
+        parser->p++;
+}
+
+static bool at_close(struct parser *parser)
+{
+    skip_spaces(parser);
+    return parser->p < parser->end && *parser->p == ')';
+}
+
+/* What stands until the next space, parenthesis or quote. */
+static struct string read_word(struct parser *parser)
+{
+    skip_spaces(parser);
+    const char *start = parser->p;
+    while (parser->p < parser->end && *parser->p != ' ' && !(*parser->p >= '\t' && *parser->p <= '\r') &&
+           *parser->p != '(' && *parser->p != ')' && *parser->p != '"')
+        parser->p++;
+    return (struct string){start, (size_t)(parser->p - start)};
+}
+
+static bool is(struct string word, const char *text)
+{
+    return word.size == strlen(text) && !memcmp(word.text, text, word.size);
+}
+
+/* For messages: a word may be of any length. */
+#define SHOW(word) ((word).size > 40 ? 40 : (int)(word).size), (word).text
+
+static bool read_field(struct parser *parser, enum field *field)
+{
+    static const char *const names[] = {
+        [FIELD_ID] = "id", [FIELD_RUN] = "run", [FIELD_TIME] = "time", [FIELD_PID] = "pid",
+        [FIELD_TID] = "tid", [FIELD_LINE] = "line", [FIELD_DEPTH] = "depth",
+        [FIELD_DURATION] = "duration", [FIELD_POSITION] = "position", [FIELD_THREAD] = "thread",
+        [FIELD_KIND] = "kind", [FIELD_MODULE] = "module", [FIELD_FILE] = "file",
+        [FIELD_QUALNAME] = "qualname", [FIELD_FUNC] = "func", [FIELD_NAME] = "name",
+        [FIELD_VALUE] = "value", [FIELD_TEXT] = "text", [FIELD_EITHER] = "either", [FIELD_TYPE] = "type",
+    };
+    struct string word = read_word(parser);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is(word, names[i])) {
+            *field = (enum field)i;
+            if ((*field >= FIELD_NAME || *field == FIELD_POSITION) && !parser->in_any)
+                return fail(parser, word.text, "%s is an argument's: it stands inside of (any ...)", names[i]);
+            return true;
+        }
+    return fail(parser, word.text, word.size ? "there is no field '%.*s'" : "a field is missing%.*s", SHOW(word));
+}
+
+static bool read_number(struct parser *parser, int64_t *number)
+{
+    struct string word = read_word(parser);
+    bool negative = word.size && word.text[0] == '-', fits = true;
+    uint64_t most = (uint64_t)INT64_MAX + negative, n = 0;
+    size_t i = negative;
+
+    if (i == word.size)
+        return fail(parser, word.text, "a number is missing");
+    for (; i < word.size; i++) {
+        uint64_t digit = (uint64_t)(word.text[i] - '0');
+        if (word.text[i] < '0' || word.text[i] > '9')
+            return fail(parser, word.text, "'%.*s' is not a number", SHOW(word));
+        fits = fits && n <= (most - digit) / 10;
+        n = fits ? n * 10 + digit : 0;
+    }
+    if (!fits)
+        return fail(parser, word.text, "%.*s does not fit in 64 bits", SHOW(word));
+    *number = negative ? (int64_t)-n : (int64_t)n;
+    return true;
+}
+
+/* A text in quotes. What it is valid in is the parser's room, which holds `kept` bytes of others. */
+static bool read_text(struct parser *parser, size_t kept, size_t *size)
+{
+    skip_spaces(parser);
+    const char *start = parser->p;
+    if (start == parser->end || *start != '"')
+        return fail(parser, start, "a text in \" is missing");
+    *size = 0;
+    for (parser->p++; parser->p < parser->end && *parser->p != '"'; parser->p++) {
+        if (*parser->p == '\\') {
+            parser->p++;
+            if (parser->p == parser->end || (*parser->p != '"' && *parser->p != '\\'))
+                return fail(parser, parser->p - 1, "a backslash in a text stands before \" or \\");
+        }
+        if (kept + *size == parser->text_capacity) {
+            size_t capacity = parser->text_capacity ? parser->text_capacity * 2 : 256;
+            char *text = realloc(parser->text, capacity);
+            if (!text)
+                return no_memory(parser);
+            parser->text = text;
+            parser->text_capacity = capacity;
+        }
+        parser->text[kept + (*size)++] = *parser->p;
+    }
+    if (parser->p == parser->end)
+        return fail(parser, start, "a text has no closing \"");
+    parser->p++;
+    return true;
+}
+
+/* NULL: no memory, or what was given was NULL. */
+static struct predicate *negate(struct predicate *predicate)
+{
+    return predicate_group(GROUP_NOT, &predicate, 1);
+}
+
+/* Every number but one. Not `not (= ...)`: what has no number meets neither. */
+static struct predicate *unequal(enum field field, int64_t number)
+{
+    struct predicate *sides[2];
+    size_t count = 0;
+    if (number > INT64_MIN)
+        sides[count++] = predicate_range(field, INT64_MIN, number - 1);
+    if (number < INT64_MAX)
+        sides[count++] = predicate_range(field, number + 1, INT64_MAX);
+    return predicate_group(GROUP_OR, sides, count);
+}
+
+static struct predicate *never(void) { return predicate_group(GROUP_OR, NULL, 0); }
+
+static struct predicate *parse_in_numbers(struct parser *parser, enum field field)
+{
+    struct list list = {0};
+    struct predicate *made = NULL;
+    while (!at_close(parser)) {
+        int64_t *number = list_add(&list, sizeof *number);
+        if (!number) {
+            no_memory(parser);
+            break;
+        }
+        if (!read_number(parser, number))
+            break;
+    }
+    if (!parser->failed && !(made = predicate_numbers(field, list.all, list.count)))
+        no_memory(parser);
+    free(list.all);
+    return made;
+}
+
+static struct predicate *parse_in_texts(struct parser *parser, enum field field)
+{
+    struct list list = {0};
+    struct predicate *made = NULL;
+    size_t kept = 0;
+    while (!at_close(parser)) {
+        struct string *text = list_add(&list, sizeof *text);
+        if (!text) {
+            no_memory(parser);
+            break;
+        }
+        if (!read_text(parser, kept, &text->size))
+            break;
+        kept += text->size;
+    }
+    if (!parser->failed) {
+        struct string *texts = list.all;
+        kept = 0;
+        for (size_t i = 0; i < list.count; i++) {
+            texts[i].text = parser->text + kept;
+            kept += texts[i].size;
+        }
+        made = make_texts(field, texts, list.count);
+        if (field == FIELD_KIND)
+            made = to_kinds(made);
+        if (!made)
+            no_memory(parser);
+    }
+    free(list.all);
+    return made;
+}
+
+static struct predicate *parse_numeric(struct parser *parser, struct string word, enum field field)
+{
+    struct predicate *made;
+    int64_t number, high = 0;
+
+    if (is(word, "in"))
+        return parse_in_numbers(parser, field);
+    if (is(word, "like"))
+        return fail(parser, word.text, "like is for texts, not for numbers");
+    if (!read_number(parser, &number) || (is(word, "between") && !read_number(parser, &high)))
+        return NULL;
+    if (is(word, "="))
+        made = predicate_range(field, number, number);
+    else if (is(word, "!="))
+        made = unequal(field, number);
+    else if (is(word, "<"))
+        made = number == INT64_MIN ? never() : predicate_range(field, INT64_MIN, number - 1);
+    else if (is(word, "<="))
+        made = predicate_range(field, INT64_MIN, number);
+    else if (is(word, ">"))
+        made = number == INT64_MAX ? never() : predicate_range(field, number + 1, INT64_MAX);
+    else if (is(word, ">="))
+        made = predicate_range(field, number, INT64_MAX);
+    else
+        made = predicate_range(field, number, high);
+    return made ? made : no_memory(parser);
+}
+
+static struct predicate *parse_textual(struct parser *parser, struct string word, enum field field)
+{
+    struct predicate *made;
+    size_t size;
+
+    if (is(word, "in"))
+        return parse_in_texts(parser, field);
+    if (!is(word, "=") && !is(word, "!=") && !is(word, "like"))
+        return fail(parser, word.text, "%.*s is for numbers, not for texts", SHOW(word));
+    if (!read_text(parser, 0, &size))
+        return NULL;
+    const char *text = size ? parser->text : "";
+    if (is(word, "like"))
+        made = predicate_like(field, text, size, '\\');
+    else
+        made = predicate_equal(field, text, size);
+    if (is(word, "!="))
+        made = negate(made);
+    return made ? made : no_memory(parser);
+}
+
+static struct predicate *parse(struct parser *parser, int depth);
+
+static struct predicate *parse_group(struct parser *parser, struct string word, enum group group, int depth)
+{
+    struct list list = {0};
+    struct predicate *made = NULL;
+    bool single = group == GROUP_NOT || group == GROUP_ANY;
+
+    if (group == GROUP_ANY) {
+        if (parser->in_any)
+            return fail(parser, word.text, "any inside of any");
+        parser->in_any = true;
+    }
+    while (!at_close(parser)) {
+        if (single && list.count) {
+            fail(parser, parser->p, "%.*s has one member", SHOW(word));
+            break;
+        }
+        struct predicate *member = parse(parser, depth + 1), **place;
+        if (!member)
+            break;
+        place = list_add(&list, sizeof *place);
+        if (!place) {
+            predicate_free(member);
+            no_memory(parser);
+            break;
+        }
+        *place = member;
+    }
+    if (!parser->failed && single && !list.count)
+        fail(parser, parser->p, "%.*s has one member", SHOW(word));
+    if (group == GROUP_ANY)
+        parser->in_any = false;
+    if (!parser->failed) {
+        made = predicate_group(group, list.all, list.count);
+        if (!made)
+            no_memory(parser);
+    } else {
+        for (size_t i = 0; i < list.count; i++)
+            predicate_free(((struct predicate **)list.all)[i]);
+    }
+    free(list.all);
+    return made;
+}
+
+static struct predicate *parse_condition(struct parser *parser, struct string word)
+{
+    static const char *const words[] = {"=", "!=", "<", "<=", ">", ">=", "between", "in", "like"};
+    enum field field = FIELD_ID;
+    size_t i = 0;
+
+    while (i < sizeof words / sizeof *words && !is(word, words[i]))
+        i++;
+    if (i == sizeof words / sizeof *words)
+        return fail(parser, word.text,
+                    word.size ? "'%.*s' is none of and or not any = != < <= > >= between in like"
+                              : "an operator is missing%.*s", SHOW(word));
+    if (!read_field(parser, &field))
+        return NULL;
+    return field < FIELD_THREAD ? parse_numeric(parser, word, field) : parse_textual(parser, word, field);
+}
+
+static struct predicate *parse(struct parser *parser, int depth)
+{
+    static const char *const groups[] = {
+        [GROUP_AND] = "and", [GROUP_OR] = "or", [GROUP_NOT] = "not", [GROUP_ANY] = "any"};
+    struct predicate *made;
+    struct string word;
+    size_t group = 0;
+
+    skip_spaces(parser);
+    if (parser->p == parser->end || *parser->p != '(')
+        return fail(parser, parser->p, "a ( is missing");
+    if (depth > PREDICATE_DEPTH_MAX)
+        return fail(parser, parser->p, "nested more than %d deep", PREDICATE_DEPTH_MAX);
+    parser->p++;
+    word = read_word(parser);
+    while (group < sizeof groups / sizeof *groups && !is(word, groups[group]))
+        group++;
+    if (group < sizeof groups / sizeof *groups)
+        made = parse_group(parser, word, (enum group)group, depth);
+    else
+        made = parse_condition(parser, word);
+    if (made && !at_close(parser)) {
+        fail(parser, parser->p, "a ) is missing");
+        predicate_free(made);
+        return NULL;
+    }
+    if (made)
+        parser->p++;
+    return made;
+}
+
+struct predicate *predicate_parse(const char *text, size_t size, char *message, size_t message_size)
+{
+    struct parser parser = {
+        .start = text, .p = text, .end = text + size, .message = message, .message_size = message_size};
+    struct predicate *made = parse(&parser, 1);
+
+    skip_spaces(&parser);
+    if (made && parser.p != parser.end) {
+        fail(&parser, parser.p, "something stands behind the end");
+        predicate_free(made);
+        made = NULL;
+    }
+    free(parser.text);
+    return made;
+}
