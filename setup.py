@@ -1,7 +1,8 @@
-"""Builds the two C extensions and the protobuf module, and lays out the packages.
+"""Builds the three C modules and the protobuf module, and lays out the packages.
 
 `pytracer._hook` is the part that runs inside the traced program: plain C API, nothing else.
-`pytracer._core` (cffi) gives the dumper and the reader the same ring, records and segments.
+`pytracer._core` (cffi) gives the dumper the same ring, records and segments. `pytracer.sqlite_trace`
+is no Python module but an extension of SQLite, which the reader loads into its connection.
 """
 
 import os
@@ -16,6 +17,10 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).parent
 PTH = "pytrace.pth"
 HOOK = ("module", "hook", "monitoring", "profile", "codes", "values", "ring", "session")
+QUERY = (
+    "sqlite_trace", "sqlite_hot", "sqlite_store", "hot", "scan", "predicate", "like", "definitions", "summary", "arguments", "zstd",
+    "event", "segment", "text", "number",
+)  # fmt: skip
 FLAGS = ["-std=gnu11", "-O3", "-fvisibility=hidden", "-Wall", "-Wextra"]
 if os.environ.get("PYTRACE_WERROR"):  # set by `make lint`
     FLAGS.append("-Werror")
@@ -76,7 +81,15 @@ setup(
             sources=[f"csrc/{name}.c" for name in HOOK],
             depends=sorted(f"csrc/{header.name}" for header in (ROOT / "csrc").glob("*.h")),
             extra_compile_args=FLAGS,
-        )
+        ),
+        Extension(
+            "pytracer.sqlite_trace",
+            sources=[f"csrc/{name}.c" for name in QUERY],
+            depends=sorted(f"csrc/{header.name}" for header in (ROOT / "csrc").glob("*.h")),
+            extra_compile_args=[*FLAGS, "-pthread"],
+            extra_link_args=["-pthread"],
+            libraries=["dl"],
+        ),
     ],
     cffi_modules=["csrc/core_build.py:ffi"],
 )

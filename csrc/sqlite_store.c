@@ -7,6 +7,7 @@ SQLITE_EXTENSION_INIT3
 #include "summary.h"
 #include "zstd.h"
 
+#define EXPORTED __attribute__((visibility("default")))
 #define DAMAGES_MAX 1000      /* that are remembered one by one */
 #define NUMBERS_MAX (1 << 26) /* beyond, a code's or type's number makes no sense */
 #define STRIDE 32             /* events between two places where a walk can be taken up */
@@ -639,6 +640,27 @@ static int fetch_data(struct trace *trace, int64_t id, struct scan_data *data)
 int trace_fetch(void *context, const struct scan_segment *segment, struct scan_data *data)
 {
     return fetch_data(context, segment->id, data);
+}
+
+/* What sqlite_trace_progress tells; a thread's own, as is the scan that it runs. */
+static _Thread_local int64_t progress[2];
+
+/* Segments opened, and all, of the scan that this thread is in: for SQLite's progress handler. */
+EXPORTED void sqlite_trace_progress(int64_t *opened, int64_t *count);
+EXPORTED void sqlite_trace_progress(int64_t *opened, int64_t *count)
+{
+    *opened = progress[0];
+    *count = progress[1];
+}
+
+int trace_next(struct trace *trace, struct scan *scan, size_t count, struct scan_at *at)
+{
+    progress[0] = (int64_t)scan_opened(scan);
+    progress[1] = (int64_t)count;
+    int answer = scan_next(scan, at);
+    if (answer <= 0 && trace->prepared[DATA])
+        sqlite3_reset(trace->prepared[DATA]);
+    return answer;
 }
 
 /* ---- single segments ---------------------------------------------------------------------- */

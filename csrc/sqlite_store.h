@@ -109,11 +109,18 @@ void list_free(struct list *list);
 int trace_fetch(void *context, const struct scan_segment *segment, struct scan_data *data);
 void trace_damaged(void *context, const struct scan_segment *segment, uint32_t read, const char *reason);
 
+/* scan_next over a list of `count` segments, telling sqlite_trace_progress how far it has come. */
+int trace_next(struct trace *trace, struct scan *scan, size_t count, struct scan_at *at);
+
 /* The segment of this id, decompressed; a reference becomes the caller's. *found NULL: there is none. */
 int body_get(struct trace *trace, int64_t id, struct body **found);
 void body_release(struct body *body); /* NULL is fine */
 
 /* The row of an event. False: there is none of that index. */
 bool body_row(const struct body *body, uint32_t index, struct scan_row *row);
+
+/* ---- the tables in files of their own ---- */
+
+extern const sqlite3_module hot_module; /* sqlite_hot.c */
 
 #endif

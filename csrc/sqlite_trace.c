@@ -22,17 +22,6 @@ SQLITE_EXTENSION_INIT1
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* What sqlite_trace_progress tells; a thread's own, as is the scan that it runs. */
-static _Thread_local int64_t progress[2];
-
-/* Segments opened, and all, of the scan that this thread is in: for SQLite's progress handler. */
-EXPORTED void sqlite_trace_progress(int64_t *opened, int64_t *count);
-EXPORTED void sqlite_trace_progress(int64_t *opened, int64_t *count)
-{
-    *opened = progress[0];
-    *count = progress[1];
-}
-
 struct column {
     const char *name, *type;  /* as declared; type with HIDDEN where SELECT * does not show it */
     int field;                /* enum field; -1: no condition on it can be taken over */
@@ -474,15 +463,9 @@ static int next_event(struct cursor *cursor)
         cursor->done = true;
         return SQLITE_OK;
     }
-    progress[0] = (int64_t)scan_opened(cursor->scan);
-    progress[1] = (int64_t)cursor->list.count;
-    int answer = scan_next(cursor->scan, &cursor->at);
+    int answer = trace_next(trace, cursor->scan, cursor->list.count, &cursor->at);
     cursor->done = answer <= 0;
-    if (answer < 0) {
-        sqlite3_reset(trace->prepared[DATA]);
-        return answer == SCAN_NO_MEMORY ? SQLITE_NOMEM : -answer;
-    }
-    return SQLITE_OK;
+    return answer >= 0 ? SQLITE_OK : answer == SCAN_NO_MEMORY ? SQLITE_NOMEM : -answer;
 }
 
 /* Begins with the arguments of the event that the cursor is at. */
@@ -876,7 +859,8 @@ EXPORTED int sqlite3_sqlitetrace_init(sqlite3 *db, char **error, const sqlite3_a
     static const struct {
         const char *name;
         const sqlite3_module *module;
-    } modules[] = {{"event", &event_module}, {"argument", &argument_module}, {"damage", &damage_module}};
+    } modules[] = {{"event", &event_module}, {"argument", &argument_module}, {"damage", &damage_module},
+                   {"hot", &hot_module}};
     int answer = SQLITE_OK;
 
     SQLITE_EXTENSION_INIT2(api);
