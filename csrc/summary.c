@@ -1,6 +1,5 @@
 /* Making and reading the summary of a segment; see summary.h. The dumper makes one of every chunk it
- * stores, so this has a loop of its own, lighter than segment_next, and without branches on what
- * alternates from record to record. */
+ * stores, so this has a loop of its own, half as dear as segment_head. */
 #include "summary.h"
 
 #include <stdlib.h>
@@ -177,9 +176,123 @@ static void forget(struct summary_maker *maker)
 
 /* ---- the walk ----------------------------------------------------------------------------- */
 
-#define KIND(kind) (1u << (kind))
-#define ENTERS (KIND(EVENT_CALL) | KIND(EVENT_RESUME) | KIND(EVENT_THROW))
-#define LEAVES (KIND(EVENT_RETURN) | KIND(EVENT_EXCEPTION) | KIND(EVENT_YIELD))
+/* What an event does to the open calls, and whether it is a call. */
+enum motion { STAYS = 1, ENTERS = 2, LEAVES = 4, CALLS = 8 };
+
+#define TAG(kind) [WIRE_TAG(kind, WIRE_VARINT)]
+static const uint8_t motions[256] = { /* by a record's first tag; a lost record has no code and is left out */
+    TAG(EVENT_CALL) = ENTERS | CALLS, TAG(EVENT_RETURN) = LEAVES, TAG(EVENT_EXCEPTION) = LEAVES,
+    TAG(EVENT_YIELD) = LEAVES,        TAG(EVENT_RESUME) = ENTERS, TAG(EVENT_THROW) = ENTERS,
+    TAG(EVENT_RAISE) = STAYS,         TAG(EVENT_LOG) = STAYS,
+};
+
+/* A varint of up to four bytes as it stands, in a word: of two numbers the larger one has the larger
+ * word, so that they can be compared without being put together. */
+#define WORD_TOPS 0x80808080u
+
+static inline uint32_t word_at(const uint8_t *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static uint32_t word_of(uint64_t number)
+{
+    uint8_t bytes[WIRE_VARINT_MAX] = {0};
+    wire_put_varint(bytes, number);
+    return word_at(bytes); /* of a longer varint the start, which is larger than every word */
+}
+
+static uint64_t word_number(uint32_t word)
+{
+    return (word & 0x7f) | (word >> 1 & 0x3f80) | (word >> 2 & 0x1fc000) | (word >> 3 & 0xfe00000);
+}
+
+/* Reads the word at `p`; the size of the varint, or 0 where it is longer than a word. */
+static inline size_t get_word(const uint8_t *p, uint32_t *word)
+{
+    uint32_t bytes = word_at(p), ends = ~bytes & WORD_TOPS; /* the lowest of them is its last byte's */
+    *word = bytes & (ends ^ (ends - 1));
+    return ends ? ((size_t)__builtin_ctz(ends) + 1) / 8 : 0;
+}
+
+/* What is read off a record. */
+struct head {
+    const uint8_t *next;
+    uint32_t tag, motion, code;
+    uint32_t span; /* a word: the field elapsed, or time where that is absent */
+};
+
+/* A record as nearly all are: the fields in the order in which the hook writes them, each of a few
+ * bytes, no line and no depth, and more of the body behind it. The time's size is as good as random,
+ * so no branch asks for it. False: it is not such a record. */
+#define USUAL_MAX 17 /* bytes that are looked at */
+static inline __attribute__((always_inline)) bool read_usual(const uint8_t *p, const uint8_t *end,
+                                                             struct head *head)
+{
+    size_t length, size;
+
+    if (end - p < USUAL_MAX || p[0] != WIRE_TAG(EVENTS_EVENT, WIRE_BYTES))
+        return false;
+    length = p[1];
+    p += 2;
+    if (length >= 0x80) {
+        length = (length & 0x7f) | (size_t)*p << 7;
+        if (*p++ >= 0x80)
+            return false;
+    }
+    if (length > (size_t)(end - p))
+        return false;
+    head->next = p + length;
+
+    head->tag = p[0];
+    head->motion = motions[head->tag];
+    head->code = p[1];
+    p += 2;
+    if (head->code >= 0x80) {
+        head->code = (head->code & 0x7f) | (uint32_t)*p << 7;
+        if (*p++ >= 0x80)
+            return false;
+    }
+    if (!head->motion || *p != WIRE_TAG(EVENT_TIME, WIRE_VARINT) || !(size = get_word(p + 1, &head->span)))
+        return false;
+    p += 1 + size;
+    if (*p == WIRE_TAG(EVENT_ELAPSED, WIRE_VARINT)) {
+        if (!(size = get_word(p + 1, &head->span)))
+            return false;
+        p += 1 + size;
+    }
+    return p == head->next || (p < head->next && *p == WIRE_TAG(EVENT_VALUE, WIRE_BYTES));
+}
+
+struct tally {
+    int64_t open, max_depth;
+    uint64_t max_duration;
+    uint32_t longest; /* the word of max_duration */
+    uint32_t kinds;
+};
+
+static inline __attribute__((always_inline)) void move(struct tally *tally, uint32_t tag, uint32_t motion)
+{
+    /* as segment_next has it: an event that enters no function lies in the innermost open one */
+    int64_t depth = tally->open - !(motion & ENTERS);
+    tally->max_depth = depth > tally->max_depth ? depth : tally->max_depth;
+    tally->open += (int64_t)((motion & ENTERS) != 0) - ((motion & LEAVES) != 0);
+    tally->kinds |= 1u << (tag >> 3);
+}
+
+static inline void take_duration(struct tally *tally, uint64_t duration)
+{
+    if (duration > tally->max_duration) {
+        tally->max_duration = duration;
+        tally->longest = word_of(duration);
+    }
+}
+
+static bool is_record(const uint8_t *p, const uint8_t *end)
+{
+    uint32_t tag;
+    return wire_get_tag(p, end, &tag) && tag >> 3 == EVENTS_EVENT;
+}
 
 /* A field of `Events` that this version does not know is passed over. NULL: it cannot be. */
 static const uint8_t *skip_unknown(const uint8_t *p, const uint8_t *end)
@@ -189,65 +302,55 @@ static const uint8_t *skip_unknown(const uint8_t *p, const uint8_t *end)
     return field ? wire_skip(field, end, tag) : NULL;
 }
 
-static bool is_record(const uint8_t *p, const uint8_t *end)
+/* Any record. Returns the position behind it; NULL where it cannot be read. */
+static const uint8_t *read_any(const uint8_t *p, const uint8_t *end, struct event *event)
 {
-    uint32_t tag;
-    return wire_get_tag(p, end, &tag) && tag >> 3 == EVENTS_EVENT;
+    long size = event_head(p, (size_t)(end - p), event);
+    return size < 0 ? NULL : p + size;
 }
 
 bool summary_make(struct summary_maker *maker, const uint8_t *body, size_t size, int32_t base_depth,
                   struct summary *summary)
 {
     const uint8_t *p = body, *end = size ? body + size : body;
-    int64_t open = base_depth, max_depth = 0;
-    uint64_t max_duration = 0;
-    uint32_t kinds = 0;
+    struct tally tally = {.open = base_depth};
+    bool memory = true;
 
-    while (p < end) {
-        struct event event;
-        uint32_t bit, enters, leaves;
-        uint64_t duration;
-        long length;
+    while (p < end && memory) {
+        struct head head;
+        if (read_usual(p, end, &head)) {
+            p = head.next;
+            move(&tally, head.tag, head.motion);
+            if (__builtin_expect(head.span > tally.longest, 0) && head.motion & LEAVES)
+                take_duration(&tally, word_number(head.span));
+            memory = count(maker, head.code, (head.motion & CALLS) != 0);
+        } else if (is_record(p, end)) {
+            struct event event;
+            uint32_t tag, motion;
 
-        if (__builtin_expect(*p != WIRE_TAG(EVENTS_EVENT, WIRE_BYTES), 0) && !is_record(p, end)) {
-            if (!(p = skip_unknown(p, end)))
+            if (!(p = read_any(p, end, &event)))
                 break;
-            continue;
-        }
-        length = event_head(p, (size_t)(end - p), &event);
-        if (length < 0)
+            tag = WIRE_TAG((uint32_t)event.kind, WIRE_VARINT);
+            motion = motions[tag];
+            if (event.has_depth)
+                tally.open = event.depth;
+            move(&tally, tag, motion);
+            if (motion & LEAVES)
+                take_duration(&tally, event.has_elapsed ? event.elapsed : event.time);
+            memory = count(maker, event.code, (motion & CALLS) != 0);
+        } else if (!(p = skip_unknown(p, end))) {
             break;
-        p += length;
-
-        bit = KIND(event.kind);
-        enters = (bit & ENTERS) != 0;
-        leaves = (bit & LEAVES) != 0;
-        kinds |= bit;
-
-        /* as segment_next has it: an event that enters no function lies in the innermost open one */
-        open = event.has_depth ? event.depth : open;
-        int64_t depth = open - !enters;
-        max_depth = depth > max_depth ? depth : max_depth;
-        open += (int64_t)enters - leaves;
-        open = open > INT32_MAX ? INT32_MAX : open < INT32_MIN ? INT32_MIN : open;
-
-        duration = event.has_elapsed ? event.elapsed : event.time;
-        duration &= 0 - (uint64_t)leaves;
-        max_duration = duration > max_duration ? duration : max_duration;
-
-        if (!count(maker, event.code, event.kind == EVENT_CALL)) {
-            forget(maker);
-            return false;
         }
     }
-    summary->max_depth = (int32_t)max_depth;
-    summary->kinds = kinds;
-    summary->max_duration = max_duration;
-    if (!write_codes(maker, summary)) {
-        forget(maker);
-        return false;
-    }
-    return true;
+    /* segment_next ends at these bounds. A body is too short to get below the lower one by more than
+     * it could come up again. */
+    summary->max_depth = (int32_t)(tally.max_depth > INT32_MAX ? INT32_MAX : tally.max_depth);
+    summary->kinds = tally.kinds;
+    summary->max_duration = tally.max_duration;
+    if (memory && write_codes(maker, summary))
+        return true;
+    forget(maker);
+    return false;
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */

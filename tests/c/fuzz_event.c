@@ -1,12 +1,13 @@
 /* Feeds arbitrary bytes to the decoder, the walkers and the texts of values; to be built with the
  * address and undefined behaviour sanitizers. What they must hold to, besides touching nothing that
- * is not theirs: skimming agrees with decoding, a decoded record's walkers do not fail, and a text's
- * length does not depend on the room there is.
+ * is not theirs: skimming agrees with decoding, a decoded record's walkers do not fail, a text's
+ * length does not depend on the room there is, and a summary agrees with a walk.
  *
  * With clang -fsanitize=fuzzer as it is. With -DFUZZ_ALONE it brings a driver of its own:
  * `fuzz_event SECONDS FILE...` mutates the files' bytes for so long.
  */
 #include "batch.h"
+#include "summary.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #define CHECK(condition) \
     ((condition) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
 
-/* No search for leaks: what is tested allocates nothing, and the search needs /proc and rights that
+/* No search for leaks: the summaries' maker is kept to the end, and the search needs /proc and rights that
  * not every machine gives. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
@@ -125,6 +126,45 @@ static void check_batches(const uint8_t *data, size_t size, uint32_t expected)
     CHECK(answer == BATCH_TOO_SMALL ? count < expected : count == expected);
 }
 
+/* The number of calls of a code that the list says; where it is not in it, UINT64_MAX. */
+static uint64_t listed(const struct summary *summary, uint32_t number)
+{
+    const uint8_t *p = summary->codes, *end = p + summary->codes_size;
+    struct summary_code code = {0};
+    bool bad = false;
+
+    if (!summary->codes_size)
+        return UINT64_MAX;
+    while ((p = summary_next(p, end, &code, &bad)))
+        if (code.number == number)
+            return code.calls;
+    CHECK(!bad);
+    return UINT64_MAX;
+}
+
+static void check_summary(const uint8_t *data, size_t size)
+{
+    static struct summary_maker *maker;
+    struct summary summary;
+    struct segment_walk cursor;
+    struct segment_event event;
+    int32_t max_depth = 0;
+    uint32_t kinds = 0;
+    uint64_t max_duration = 0;
+
+    if (!maker)
+        maker = summary_maker_new();
+    CHECK(maker && summary_make(maker, data, size, 1, &summary));
+    segment_open(&cursor, data, size, 0, 1);
+    while (segment_head(&cursor, &event) == 1) {
+        max_depth = event.depth > max_depth ? event.depth : max_depth;
+        kinds |= 1u << event.event.kind;
+        max_duration = event.duration > max_duration ? event.duration : max_duration;
+        CHECK(listed(&summary, event.event.code) != UINT64_MAX);
+    }
+    CHECK(summary.max_depth == max_depth && summary.kinds == kinds && summary.max_duration == max_duration);
+}
+
 static void check_body(const uint8_t *data, size_t size)
 {
     struct event event, skimmed;
@@ -142,6 +182,7 @@ static void check_body(const uint8_t *data, size_t size)
     count = walk(data, size, segment_next, true);
     CHECK(walk(data, size, segment_skim, false) >= count);
     check_batches(data, size, count);
+    check_summary(data, size);
 }
 
 /* The same bytes with lengths around them that are right, so that what is inside is looked at: as

@@ -125,6 +125,7 @@ struct segment_event {
 };
 int segment_next(struct segment_walk *walk, struct segment_event *event);
 int segment_skim(struct segment_walk *walk, struct segment_event *event);
+int segment_head(struct segment_walk *walk, struct segment_event *event);
 
 struct text_names { const char *(*type_name)(void *context, uint32_t number); void *context; };
 size_t text_value(const struct value *value, const struct text_names *names, char *buffer, size_t capacity);
