@@ -1,0 +1,320 @@
+"""A filter's tree as SQL with parameters.
+
+Comparisons of columns that hold for the whole filter become constraints of their own (`time >= ?`),
+which choose the segments that are read at all. Everything else is one `event MATCH ?`: a predicate in
+its text form (csrc/predicate.h), such as
+
+    (and (like func "pay%") (any (and (like name "user") (like either "%bob%"))))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import NamedTuple, TypeAlias
+
+from .filter_tree import (
+    FIELDS,
+    KINDS,
+    And,
+    Compare,
+    Filter,
+    FilterError,
+    Node,
+    Not,
+    Operator,
+    Or,
+    flat,
+    like,
+    speaks_of_argument,
+)
+from .filter_units import Run, duration, moment
+
+Parameter: TypeAlias = int | str
+
+_CONSTRAINTS_MAX = 100  # SQLite's expressions are no deeper than 1000
+_LIST_MAX = 500  # parameters of one IN; SQLite's limit for a statement is 32766
+_PATTERN_MAX = 1000  # characters of LIKE; SQLite's limit is 50000 bytes
+_INTEGERS = range(-(2**63), 2**63)  # SQL's. No event has the first or the last in any column
+_ENTANGLED_MAX = 100  # `not` in alternatives about one argument doubles its predicate: so often
+_DEPTH_MAX = 200  # PREDICATE_DEPTH_MAX in csrc/predicate.h
+_TRUE, _FALSE = "(and)", "(or)"
+_PARENTHESES = re.compile(r'"(?:\\.|[^"\\])*"|[()]')
+
+
+class Query(NamedTuple):
+    """`where`: for SELECT … FROM event WHERE {where} ORDER BY time, id."""
+
+    where: str
+    parameters: tuple[Parameter, ...]
+
+
+def compile(tree: Filter | Node, runs: Sequence[Run]) -> Query:
+    """SQL for a filter over these runs, which say what times after the start and of the day mean.
+
+    Raises FilterError where its predicate would be too large; not for what `parse` has made.
+    """
+    root = tree.root if isinstance(tree, Filter) else tree
+    compiler = _Compiler(tree.text if isinstance(tree, Filter) else "", runs)
+    constraints: list[str] = []
+    parameters: list[Parameter] = []
+    matched: list[Node] = []
+    for node in flat(root):
+        constraint = compiler.constraint(node) if len(constraints) < _CONSTRAINTS_MAX else None
+        if constraint:
+            constraints.append(constraint.where)
+            parameters += constraint.parameters
+        else:
+            matched.append(node)
+    if matched:
+        constraints.append("event MATCH ?")
+        predicate = compiler.predicate(And(tuple(matched)))
+        if _depth(predicate) > _DEPTH_MAX:
+            raise FilterError(compiler.text, root.start, root.end, "The filter is nested too deep.")
+        parameters.append(predicate)
+    return Query(" AND ".join(constraints) or "1", tuple(parameters))
+
+
+def explain(query: Query) -> str:
+    """The whole statement with its parameters in it, which SQLite takes as it is; safe for a terminal."""
+    first, *others = query.where.split("?")
+    where = first + "".join(
+        _sql_literal(parameter) + text for parameter, text in zip(query.parameters, others, strict=True)
+    )
+    return f"SELECT * FROM event\nWHERE {where}\nORDER BY time, id"
+
+
+def _sql_literal(parameter: Parameter) -> str:
+    if isinstance(parameter, int):
+        return str(parameter)
+    pieces: list[str] = []
+    for character in parameter:
+        if not character.isprintable():
+            pieces.append(f"char({ord(character)})")
+        else:
+            character = character.replace("'", "''")
+            if pieces and pieces[-1].startswith("'"):
+                pieces[-1] = pieces[-1][:-1] + character + "'"
+            else:
+                pieces.append(f"'{character}'")
+    return " || ".join(pieces) or "''"
+
+
+class _Compiler:
+    def __init__(self, text: str, runs: Sequence[Run]) -> None:
+        self.text, self.runs, self.entangled = text, runs, 0
+
+    # ---- constraints of columns ----
+
+    def constraint(self, node: Node) -> Query | None:
+        """A comparison as SQL; None where it is none, or SQL has nothing that helps the scan."""
+        if not isinstance(node, Compare) or not FIELDS[node.field].column:
+            return None
+        name, operator = node.field, node.operator
+        if FIELDS[name].sort == "kind":
+            return _among(name, _kinds(node))
+        if FIELDS[name].sort == "text":
+            pattern = node.constants[0].value if operator == "==" else None
+            if isinstance(pattern, str) and "\\" not in pattern and len(pattern) <= _PATTERN_MAX:
+                return Query(f"{name} LIKE ?", (pattern,))
+            return None
+        by_run = self._numbers(node)
+        if len(by_run) != 1 or operator in ("!=", "not in"):
+            return None
+        ((_, numbers),) = by_run
+        if operator == "in":
+            return _among(name, [number for number in numbers if number in _INTEGERS])
+        if numbers[0] not in _INTEGERS:
+            return None
+        return Query(f"{name} {'=' if operator == '==' else operator} ?", (numbers[0],))
+
+    def _numbers(self, node: Compare) -> list[tuple[Run | None, list[int]]]:
+        """What a field is compared with, in ns for times; more than one where it depends on the run."""
+        sort = FIELDS[node.field].sort
+        readings = [_reading(constant.value, sort) for constant in node.constants]
+        fixed = [reading for reading in readings if isinstance(reading, int)]
+        if len(fixed) == len(readings):
+            return [(None, fixed)]
+        by_run: list[tuple[Run | None, list[int]]] = [
+            (run, [reading if isinstance(reading, int) else reading(run) for reading in readings])
+            for run in self.runs
+        ]
+        return [(None, by_run[0][1])] if len(by_run) == 1 else by_run
+
+    # ---- predicates ----
+
+    def predicate(self, node: Node) -> str:
+        """For an event."""
+        if isinstance(node, Not):
+            return f"(not {self.predicate(node.operand)})"
+        if isinstance(node, Or):
+            return _joined("or", map(self.predicate, node.operands))
+        if isinstance(node, And):
+            operands = list(flat(node))
+            of_event = [self.predicate(operand) for operand in operands if not speaks_of_argument(operand)]
+            of_argument = tuple(filter(speaks_of_argument, operands))
+            return _joined(
+                "and", [*of_event, self._exists(_gathered(And(of_argument)))] if of_argument else of_event
+            )
+        return self._exists(And((node,))) if FIELDS[node.field].argument else self._comparison(node)
+
+    def _exists(self, node: Node) -> str:
+        """That there is an argument for which a node holds.
+
+        What is in it of conditions on all arguments (a `not` in an `or`) cannot stand inside of `any`.
+        It is true or false for the event: either way the rest is asked for on its own. No such part
+        is inside a `not` of this node, so that one that is true can only make the node truer.
+        """
+        part = _independent(node)
+        if not part:
+            return f"(any {self._comparison_of_one(node)})"
+        self.entangled += 1
+        if self.entangled > _ENTANGLED_MAX:
+            raise FilterError(
+                self.text, part.start, part.end,
+                "Too many `not` stand in alternatives about one argument.",
+                "take some of them out of their `and` group",
+            )  # fmt: skip
+        without = self._exists(_put(node, part, Or(())))
+        within = self._exists(_put(node, part, And(())))
+        return f"(or {without} (and {self.predicate(part)} {within}))"
+
+    def _comparison_of_one(self, node: Node) -> str:
+        """For an event and one of its arguments."""
+        if isinstance(node, And):
+            return _joined("and", map(self._comparison_of_one, node.operands))
+        if isinstance(node, Or):
+            return _joined("or", map(self._comparison_of_one, node.operands))
+        return self._comparison(node) if isinstance(node, Compare) else self.predicate(node)
+
+    def _comparison(self, node: Compare) -> str:
+        field = FIELDS[node.field]
+        if field.sort == "kind":
+            kinds = _kinds(node)
+            return _TRUE if len(kinds) == len(KINDS) else _one_of("kind", map(_quoted, kinds))
+        if field.ordered:
+            return _joined(
+                "or",
+                [
+                    _joined("and", [f"(= run {run.id})", self._number(node, numbers)])
+                    if run
+                    else self._number(node, numbers)
+                    for run, numbers in self._numbers(node)
+                ],
+            )
+        texts = [_text_condition(field.predicate, constant.value) for constant in node.constants]
+        found = _joined("or", texts)
+        return f"(not {found})" if node.operator in ("!=", "not in") else found
+
+    def _number(self, node: Compare, numbers: list[int]) -> str:
+        name, operator = node.field, node.operator
+        if operator == "in":
+            return _one_of(name, [str(number) for number in numbers if number in _INTEGERS])
+        if operator == "not in":  # by !=, which is false where there is none
+            each = [_ordered(name, "!=", number) for number in dict.fromkeys(numbers)]
+            return _joined("and", each or [_ordered(name, "<", _INTEGERS.stop)])
+        return _ordered(name, operator, numbers[0])
+
+
+def _reading(value: object, sort: str) -> int | Callable[[Run], int]:
+    if isinstance(value, str):
+        return moment(value) if sort == "time" else duration(value)
+    assert isinstance(value, int)  # parse has seen to it
+    return value
+
+
+def _kinds(node: Compare) -> list[str]:
+    """The kinds that a comparison asks for: there are so few that patterns can be tried."""
+    patterns = [str(constant.value) for constant in node.constants]
+    wanted = node.operator in ("==", "in")
+    return [kind for kind in KINDS if any(like(pattern, kind) for pattern in patterns) == wanted]
+
+
+def _among(name: str, values: Sequence[Parameter]) -> Query | None:
+    if len(values) == 1:
+        return Query(f"{name} = ?", tuple(values))
+    if not values or len(values) > _LIST_MAX:
+        return None
+    return Query(f"{name} IN ({', '.join('?' * len(values))})", tuple(values))
+
+
+def _ordered(name: str, operator: Operator, number: int) -> str:
+    if number not in _INTEGERS:
+        below = number < 0
+        if operator == "==" or (operator in ("<", "<=") and below) or (operator in (">", ">=") and not below):
+            return _FALSE
+        # true of any number, and so of any event but one without a duration
+        return f"(between duration {_INTEGERS[0]} {_INTEGERS[-1]})" if name == "duration" else _TRUE
+    return f"({'=' if operator == '==' else operator} {name} {number})"
+
+
+def _text_condition(name: str, value: object) -> str:
+    if isinstance(value, str):
+        return f"(like {name} {_quoted(value)})"
+    # value == 5: as shown, so that the text '5' is another
+    assert value is None or isinstance(value, (bool, int, float))
+    return f"(= value {_quoted(repr(value))})"
+
+
+def _one_of(name: str, values: Iterable[str]) -> str:
+    listed = list(values)
+    if not listed:
+        return _FALSE
+    return f"(= {name} {listed[0]})" if len(listed) == 1 else f"(in {name} {' '.join(listed)})"
+
+
+def _joined(word: str, predicates: Iterable[str]) -> str:
+    listed = list(predicates)
+    return listed[0] if len(listed) == 1 else f"({' '.join([word, *listed])})"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+# ---- conditions on all arguments among those on one ----------------------------------------
+
+
+def _independent(node: Node) -> Node | None:
+    """The first part of a node that is about arguments, and the same whichever argument is looked at."""
+    if not speaks_of_argument(node):
+        return node if _has_argument(node) else None
+    if isinstance(node, (And, Or)):
+        found = (part for operand in node.operands if (part := _independent(operand)))
+        return next(found, None)
+    return None
+
+
+def _gathered(node: Node) -> Node:
+    """The same with the independent operands of an `and` or `or` made one."""
+    if not isinstance(node, (And, Or)) or not speaks_of_argument(node):
+        return node
+    alone = tuple(part for part in node.operands if _independent(part) is part)
+    others = tuple(_gathered(part) for part in node.operands if part not in alone)
+    return replace(node, operands=(*others, replace(node, operands=alone)) if alone else others)
+
+
+def _put(node: Node, part: Node, other: Node) -> Node:
+    """The node with another in the place of a part."""
+    if node == part:
+        return other
+    if isinstance(node, (And, Or)):
+        return replace(node, operands=tuple(_put(operand, part, other) for operand in node.operands))
+    return node
+
+
+def _has_argument(node: Node) -> bool:
+    if isinstance(node, Compare):
+        return FIELDS[node.field].argument
+    if isinstance(node, Not):
+        return _has_argument(node.operand)
+    return any(map(_has_argument, node.operands))
+
+
+def _depth(predicate: str) -> int:
+    """How deep its parentheses stand inside each other."""
+    depths = accumulate({"(": 1, ")": -1}.get(part[0][0], 0) for part in _PARENTHESES.finditer(predicate))
+    return max(depths, default=0)

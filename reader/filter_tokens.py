@@ -1,0 +1,466 @@
+"""A filter's text as tokens, in an order that Python's grammar takes; all others are explained.
+
+The filter language is a small part of Python's. What is outside of it is found here, where the text
+still shows what was meant; so Python's parser is only given what it accepts, whatever its version
+and however deep or long the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, NoReturn
+
+from .filter_tree import FIELDS, KINDS, FilterError, Literals, literal
+
+LENGTH_MAX = 1_000_000  # characters: seconds of work
+DEPTH_MAX = 100  # brackets and `not`s inside each other
+
+_TOKENS = re.compile(
+    r"""
+    (?P<blank>   \s+ | \#[^\n]* )
+  | (?P<string>  (?P<prefix>[rRuUbBfFtT]{0,2})
+                 (?P<quote>\"\"\"|'''|["'])
+                 (?P<body>(?:\\.|(?!(?P=quote))[^\\])*+)
+                 (?P<closed>(?P=quote))? )
+  | (?P<number>  0[xX][0-9a-fA-F_]+ | 0[oO][0-7_]+ | 0[bB][01_]+
+               | (?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9_]+)? )
+  | (?P<name>    [^\W\d]\w* )
+  | (?P<symbol>  <> | [=!<>]= | && | \|\| | :=|\*\*|//|<<|>>|->|=>|=~|!~ | . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+Kind = Literal["field", "constant", "symbol"]
+
+
+class Token(NamedTuple):
+    """`text[start:end]` of a filter."""
+
+    kind: Kind
+    text: str  # a symbol: what Python's grammar calls it; else as written
+    start: int
+    end: int
+    value: Literals = None  # of a constant
+
+
+_COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
+_CLOSING = {"(": ")", "[": "]"}
+_CONSTANTS = {"None": None, "True": True, "False": False}
+
+# what people write for it: what to write here
+_WILDCARDS = "==, with % and _ as wildcards"
+_OPERATORS = {
+    "=": "==", "===": "==", "=~": "==", "~": "==", "<>": "!=", "!~": "!=", "=>": ">=",
+    "&&": "and", "&": "and", "||": "or", "|": "or", "is": "== (or != for `is not`)",
+    "like": "==, which is LIKE", "ilike": "==, which is LIKE", "glob": _WILDCARDS, "regexp": _WILDCARDS,
+    "matches": _WILDCARDS, "contains": "==, with % around it", "between": "a chain, such as 1 < depth < 5",
+}  # fmt: skip
+_WORDS = {
+    "null": "None", "nil": "None", "true": "True", "false": "False", "none": "None", "and": "and", "or": "or",
+    "not": "not", "in": "in",
+}  # fmt: skip
+_OTHER_FIELDS = {
+    "function": "func", "name": "func", "method": "func", "qualname": "func", "args": "arg",
+    "argument": "arg", "arguments": "arg", "thread_id": "tid", "threadid": "tid", "process": "pid",
+    "filename": "file", "path": "file", "elapsed": "duration", "event": "kind", "lineno": "line",
+    "result": "value", "timestamp": "time", "level": "depth",
+}  # fmt: skip
+_OTHER_QUOTES = "\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}“”„«»`\N{ACUTE ACCENT}"
+# Python that a filter does not have: by the word or symbol it is told by
+_UNSUPPORTED = {
+    **dict.fromkeys(("+", "-", "*", "/", "//", "%", "**", "@", "<<", ">>", "^"), "cannot calculate"),
+    **dict.fromkeys(("if", "else"), "has no conditional expressions"),
+    **dict.fromkeys(("for", "async"), "has no comprehensions"),
+    "lambda": "cannot define functions",
+    "await": "cannot wait for anything",
+    "yield": "cannot yield",
+    ":=": "cannot assign",
+    "{": "has no sets and dictionaries",
+    ".": "cannot look into attributes",
+}
+_CONDITION = "a condition is FIELD OPERATOR VALUE, such as func == 'pay'; and, or, not and ( ) join them"
+_FIELD_NAMES = f"fields: {' '.join(FIELDS)}"
+
+
+class _Bracket:
+    def __init__(self, token: Token | None, is_list: bool) -> None:
+        self.token = token  # what opened it; None: the whole text
+        self.is_list = is_list  # whether it stands behind `in`
+        self.nots = 0  # how deep the present operand stands in `not`s
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a filter, without blanks and comments. Raises FilterError."""
+    if len(text) > LENGTH_MAX:
+        raise FilterError(
+            text, LENGTH_MAX, LENGTH_MAX + 1, f"The filter is too long: more than {LENGTH_MAX:,} characters."
+        )
+    return _Reader(text).tokens()
+
+
+class _Reader:
+    """Goes through the text once; at each place either an operand or an operator is expected."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.found: list[Token] = []
+        self.brackets = [_Bracket(None, False)]
+        self.depth = 0
+
+    def tokens(self) -> list[Token]:
+        matches = [match for match in _TOKENS.finditer(self.text) if not match["blank"]]
+        self.matches = matches
+        self.at = 0
+        operand = True
+        while self.at < len(matches):
+            match = matches[self.at]
+            operand = self._operand(match) if operand else self._operator(match)
+            self.at += 1
+        self._end(operand)
+        return self.found
+
+    # ---- where an operand is expected: each returns whether one still is ----
+
+    def _operand(self, match: re.Match[str]) -> bool:
+        word = match.group()
+        if match["string"]:
+            self._add("constant", match, _string(self.text, match))
+        elif match["number"]:
+            self._add("constant", match, _number(self.text, match, match))
+        elif match["name"]:
+            return self._name(match)
+        elif word in _CLOSING:
+            self._open(match)
+            return True
+        elif word in (")", "]") and self._may_close_empty():
+            self._close(match)
+        elif word in "+-" and (number := self._next()) and number["number"]:
+            value = _number(self.text, number, match)
+            self.at += 1
+            self.found.append(
+                Token("constant", word, match.start(), number.end(), -value if word == "-" else value)
+            )
+        else:
+            self._no_operand(match)
+        return False
+
+    def _name(self, match: re.Match[str]) -> bool:
+        word = match.group()
+        after = self._next()
+        if word == "not" and not self._after_comparison():
+            self._add("symbol", match)
+            self.brackets[-1].nots += 1
+            self._deeper(match)
+            return True
+        if word in ("and", "or", "not", "in", "is"):
+            self._no_operand(match)
+        if word in _UNSUPPORTED:
+            self._unsupported(match)
+        if word in FIELDS or word in _CONSTANTS:
+            if word in FIELDS:
+                self._add("field", match)
+            else:
+                self._add("constant", match, _CONSTANTS[word])
+        elif after and after.group() == ".":
+            self._unsupported(after, match)
+        elif after and after.group() == "(" and word.lower() not in _WORDS:
+            self._call(match, after)
+        elif after and after["string"] and after.start() == match.end():
+            self._fail(match, f"A filter has no {word}'…' strings.", "write a plain one: '…'")
+        else:
+            self._unknown(match)
+        return False
+
+    def _unknown(self, match: re.Match[str]) -> NoReturn:
+        word = match.group()
+        if (meant := _WORDS.get(word.lower())) is not None and word != meant:
+            self._fail(match, f"{word} is not known here.", f"write {meant}")
+        if word.lower() in _OPERATORS:
+            self._fail(match, f"{word} cannot stand here.", _CONDITION)
+        hints = []
+        if self._after_comparison() or self.brackets[-1].is_list:
+            hints.append(f"a text stands in quotes: {literal(word)}")
+        if meant := _OTHER_FIELDS.get(word.lower()):
+            hints.append(f"did you mean {meant}?")
+        elif word.lower() in KINDS:
+            hints.append(f"did you mean kind == {literal(word.lower())}?")
+        else:
+            from difflib import get_close_matches
+
+            if nearest := get_close_matches(word.lower()[:20], FIELDS, 1):
+                hints.append(f"did you mean {nearest[0]}?")
+        problem = f"There is no field {_short(word)}."
+        self._fail(match, problem, "; ".join(hints) if hints else _FIELD_NAMES)
+
+    def _no_operand(self, match: re.Match[str]) -> NoReturn:
+        """Something that can neither be a field nor a value."""
+        word = match.group()
+        self._common_mistakes(match)
+        if word in _OPERATORS and not self.found:
+            self._fail(match, f"{word} cannot stand here.", _CONDITION)
+        if word == "!":
+            self._fail(match, "! is not known here.", "write not, or != for a comparison")
+        if word in ("*", "**"):
+            self._fail(match, f"A filter has no {word}.", "wildcards stand inside of quotes: func == 'pay%'")
+        if word in _UNSUPPORTED:
+            self._unsupported(match)
+        if not self.found:
+            self._fail(match, f"A filter cannot begin with {_short(word)}.", _CONDITION)
+        before = self.found[-1].text
+        after = "expected a value" if self._after_comparison() else "expected a condition"
+        if before in ("in", "not in"):
+            after = "expected values, such as ('a', 'b')"
+        self._fail(match, f"{_short(word)} cannot follow {_short(before)}.", after)
+
+    # ---- where an operator is expected ----
+
+    def _operator(self, match: re.Match[str]) -> bool:
+        word = match.group()
+        after = self._next()
+        if word in _COMPARISONS:
+            if after and after.group() == "=" and after.start() == match.end():  # === and <==
+                self._fail(match, f"{word}= is not known here.", f"write {word}", after.end())
+            self._add("symbol", match)
+        elif word in ("and", "or"):
+            self._leave_nots()
+            self._add("symbol", match)
+        elif word == "in":
+            self._add("symbol", match)
+        elif word == "not" and after and after.group() == "in":
+            self.at += 1
+            self.found.append(Token("symbol", "not in", match.start(), after.end()))
+        elif word in (")", "]"):
+            self._close(match)
+            return False
+        elif word == "," and self.brackets[-1].token:
+            self._leave_nots()
+            self._add("symbol", match)
+        else:
+            self._no_operator(match)
+        return True
+
+    def _no_operator(self, match: re.Match[str]) -> NoReturn:
+        """Something that cannot join what stands before it with what follows."""
+        word = match.group()
+        self._common_mistakes(match)
+        before = self.found[-1]
+        adjacent = match.start() == before.end
+        if word == "(" and before.kind == "field":
+            self._call(self.matches[self.at - 1], match)
+        if word == "[":
+            self._fail(
+                match,
+                "A filter cannot look into values.",
+                "value is compared as it is shown: value == '[1, %'",
+            )
+        if before.kind == "constant" and type(before.value) in (int, float):
+            if match["name"] and adjacent and word not in ("if", "else", "is"):
+                whole = self.text[before.start : match.end()]
+                hint = f"a number with its unit stands in quotes: {literal(_short(whole))}"
+                self._fail(match, f"{_short(whole)} is no number.", hint, start=before.start)
+            if word in (":", "/") or (word == "-" and adjacent):
+                hint = "a time stands in quotes: time >= '2012/08/15 01:23:45'"
+                self._fail(match, f"{_short(before.text)}{word} is no number.", hint, start=before.start)
+        if word in _UNSUPPORTED:
+            self._unsupported(match)
+        meant = _WORDS.get(word.lower()) if word.lower() in ("and", "or", "in", "not") else None
+        meant = meant if meant and word != meant else _OPERATORS.get(word.lower())
+        if meant:
+            self._fail(match, f"{_short(word)} is not known here.", f"write {meant}")
+        if word == "!":
+            self._fail(match, "! is not known here.", "write != or not")
+        if word == ",":
+            self._fail(match, "A comma cannot join conditions.", "write and, or or")
+        if match["string"] and before.kind == "constant" and isinstance(before.value, str):
+            hint = "expected a comma, or an operator"
+            self._fail(match, "Two texts stand beside each other.", hint)
+        closed = before.text in (")", "]") or (len(self.found) >= 2 and self.found[-2].text in _COMPARISONS)
+        self._fail(
+            match,
+            f"{_short(word)} cannot follow {_short(before.text)}.",
+            "expected and, or or" if closed else "expected an operator: == != < <= > >= in, and, or",
+        )
+
+    # ---- both ----
+
+    def _common_mistakes(self, match: re.Match[str]) -> None:
+        word = match.group()
+        if word in "‘’‚‛“”„‟«»‹›`´":
+            self._fail(
+                match, "This is no quote that a filter knows.", "texts stand in straight quotes: 'pay'"
+            )
+        if word == ";":
+            self._fail(match, "A filter is one expression.", "write and, or or")
+        if word in (")", "]"):
+            bracket = self.brackets[-1].token
+            if not bracket:
+                self._fail(match, f"There is no bracket that this {word} closes.")
+            if _CLOSING[bracket.text] != word:
+                self._fail(
+                    match, f"{word} cannot close {bracket.text}.", f"expected {_CLOSING[bracket.text]}"
+                )
+
+    def _unsupported(self, match: re.Match[str], first: re.Match[str] | None = None) -> NoReturn:
+        what = _UNSUPPORTED[match.group()]
+        self._fail(match, f"A filter {what}.", _CONDITION, start=(first or match).start())
+
+    def _call(self, name: re.Match[str], bracket: re.Match[str]) -> NoReturn:
+        word = name.group()
+        hint = "func == 'pay' finds the calls of a function pay"
+        if word not in FIELDS:
+            hint = f"func == {literal(_short(word))} finds the calls of {_short(word)}"
+        if word in ("like", "re", "match", "search", "startswith", "endswith", "contains"):
+            hint = "== knows wildcards: func == 'pay%'"
+        self._fail(name, "A filter cannot call functions.", hint, bracket.end())
+
+    def _end(self, operand: bool) -> None:
+        """What is missing where the text ends."""
+        if self.found and operand and self.found[-1].text != ",":
+            last = self.found[-1]
+            problem = f"Something is missing behind {last.text}."
+            hint = "expected a condition"
+            if last.text in _COMPARISONS:
+                hint = "expected a value"
+            elif last.text in ("in", "not in"):
+                hint = "expected values, such as ('a', 'b')"
+            if not self.brackets[-1].token or last.text not in _CLOSING:
+                raise FilterError(self.text, last.start, last.end, problem, hint)
+        if bracket := self.brackets[-1].token:
+            raise FilterError(
+                self.text, bracket.start, bracket.end, f"This {bracket.text} is never closed.",
+                f"expected {_CLOSING[bracket.text]}",
+            )  # fmt: skip
+
+    def _next(self) -> re.Match[str] | None:
+        return self.matches[self.at + 1] if self.at + 1 < len(self.matches) else None
+
+    def _after_comparison(self) -> bool:
+        return bool(self.found) and self.found[-1].text in {*_COMPARISONS, "in", "not in"}
+
+    def _add(self, kind: Kind, match: re.Match[str], value: Literals = None) -> None:
+        self.found.append(Token(kind, match.group(), match.start(), match.end(), value))
+
+    def _open(self, match: re.Match[str]) -> None:
+        is_list = bool(self.found) and self.found[-1].text in ("in", "not in")
+        self._add("symbol", match)
+        self.brackets.append(_Bracket(self.found[-1], is_list))
+        self._deeper(match)
+
+    def _may_close_empty(self) -> bool:
+        """`in ()`, and a comma behind the last of a list."""
+        bracket, last = self.brackets[-1], self.found[-1]
+        return bool(bracket.token) and (last.text == "," or (bracket.is_list and last is bracket.token))
+
+    def _close(self, match: re.Match[str]) -> None:
+        self._common_mistakes(match)
+        self._leave_nots()
+        self.brackets.pop()
+        self.depth -= 1
+        self._add("symbol", match)
+
+    def _leave_nots(self) -> None:
+        self.depth -= self.brackets[-1].nots
+        self.brackets[-1].nots = 0
+
+    def _deeper(self, match: re.Match[str]) -> None:
+        self.depth += 1
+        if self.depth > DEPTH_MAX:
+            self._fail(match, f"The filter is nested too deep: more than {DEPTH_MAX} levels.")
+
+    def _fail(
+        self, match: re.Match[str], problem: str, hint: str = "", end: int = 0, start: int | None = None
+    ) -> NoReturn:
+        first = match.start() if start is None else start
+        raise FilterError(self.text, first, max(end, match.end()), problem, hint)
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= 40 else word[:40] + "…"
+
+
+# ---- constants ----------------------------------------------------------------------------
+
+
+def _number(text: str, match: re.Match[str], first: re.Match[str]) -> int | float:
+    word = match.group()
+    try:
+        return int(word, 0)
+    except ValueError:
+        pass
+    try:
+        if not word.replace("_", "").isdigit():  # 007 is none, in Python's view
+            return float(word)
+    except ValueError:
+        pass
+    hint = "numbers have no zeros in front" if word[0] == "0" and word.isdigit() else ""
+    raise FilterError(text, first.start(), match.end(), f"{_short(word)} is no number.", hint)
+
+
+_ESCAPE = re.compile(
+    r"\\(?:(?P<plain>[\n\\'\"abfnrtv])|(?P<octal>[0-7]{1,3})|x(?P<x>[0-9a-fA-F]{2})"
+    r"|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|N\{(?P<N>[^}]*)\}|(?P<bad>[xuUN]))"
+)
+_PLAIN = {
+    "\n": "", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r",
+    "t": "\t", "v": "\v",
+}  # fmt: skip
+
+
+def _string(text: str, match: re.Match[str]) -> str:
+    """What a string says to Python: escapes that it does not know stay as they are."""
+    prefix, quote, body = match["prefix"].lower(), match["quote"], match["body"]
+    if "f" in prefix or "t" in prefix:
+        raise FilterError(
+            text, match.start(), match.end(), f"A filter has no {prefix}-strings.", "write a plain one: '…'"
+        )
+    if "b" in prefix:
+        raise FilterError(
+            text, match.start(), match.end(), "A filter has no bytes.",
+            "values are compared as they are shown: value == \"b'…'\"",
+        )  # fmt: skip
+    if prefix not in ("", "r", "u"):
+        raise FilterError(text, match.start(), match.end(), f"A filter has no {prefix}-strings.")
+    if not match["closed"] or (len(quote) == 1 and _newline(body, "r" in prefix)):
+        raise FilterError(
+            text, match.start("quote"), match.end("quote"), f"This {quote} is never closed.",
+            f"a text ends with the same quote: {quote}pay{quote}",
+        )  # fmt: skip
+    value = body if prefix == "r" else "".join(_unescaped(text, match.start("body"), body))
+    for character in value:
+        if character == "\0" or "\ud800" <= character <= "\udfff":
+            shown = "\\x00" if character == "\0" else f"\\u{ord(character):x}"
+            raise FilterError(
+                text, match.start(), match.end(), f"No recorded text holds the character {shown} itself.",
+                f"it is shown, and found, as {shown}: write {literal(2 * shown[:1] + shown[1:])}",
+            )  # fmt: skip
+    return value
+
+
+def _newline(body: str, raw: bool) -> bool:
+    return "\n" in re.sub(r"\\.", "", body, flags=re.DOTALL)
+
+
+def _unescaped(text: str, offset: int, body: str) -> Iterator[str]:
+    at = 0
+    for match in _ESCAPE.finditer(body):
+        yield body[at : match.start()]
+        at = match.end()
+        kind, content = match.lastgroup, match[match.lastgroup or 0]
+        try:
+            if kind == "plain":
+                yield _PLAIN[content]
+            elif kind == "N":
+                from unicodedata import lookup
+
+                yield lookup(content)
+            elif kind == "bad":
+                raise ValueError
+            else:
+                yield chr(int(content, 8 if kind == "octal" else 16))
+        except (ValueError, OverflowError, KeyError):
+            raise FilterError(
+                text, offset + match.start(), offset + match.end(),
+                f"{_short(match.group())} stands for no character.", "a backslash itself is written \\\\",
+            ) from None  # fmt: skip
+    yield body[at:]

@@ -1,0 +1,241 @@
+"""The filter language's fields, its syntax tree, and the error that a mistake in a filter raises.
+
+`parse` in filter.py makes trees, filter_sql.py compiles them. Equality of nodes is that of what they
+say, wherever they stand in the text.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost")
+
+Sort: TypeAlias = Literal["number", "time", "duration", "text", "kind", "value"]
+Operator: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
+Literals: TypeAlias = "int | float | str | bool | None"
+
+
+class Field(NamedTuple):
+    """What a filter can ask for."""
+
+    name: str
+    sort: Sort  # which values it is compared with
+    predicate: str  # its name in csrc/predicate.h
+    argument: bool  # whether it speaks of an argument rather than of the event
+    column: bool  # whether its comparisons may stand as plain SQL constraints
+    example: str
+
+    @property
+    def ordered(self) -> bool:
+        """Whether < <= > >= apply."""
+        return self.sort in ("number", "time", "duration")
+
+
+FIELDS: dict[str, Field] = {
+    each.name: each
+    for each in (
+        Field("time", "time", "time", False, True, "time >= '12:30:00'"),
+        Field("tid", "number", "tid", False, True, "tid == 1234"),
+        Field("module", "text", "module", False, True, "module == 'app.%'"),
+        Field("func", "text", "func", False, False, "func == 'pay'"),
+        Field("arg", "text", "name", True, False, "arg == 'user'"),
+        Field("value", "value", "either", True, False, "value == '%bob%'"),
+        Field("type", "text", "type", True, False, "type == 'int'"),
+        Field("pid", "number", "pid", False, True, "pid == 1234"),
+        Field("kind", "kind", "kind", False, True, "kind == 'exception'"),
+        Field("file", "text", "file", False, True, "file == '%/app.py'"),
+        Field("line", "number", "line", False, True, "line == 10"),
+        Field("depth", "number", "depth", False, True, "depth < 5"),
+        Field("duration", "duration", "duration", False, True, "duration > '1.5ms'"),
+        Field("run", "number", "run", False, True, "run == 1"),
+        Field("thread", "text", "thread", False, False, "thread == 'MainThread'"),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value as it was written; `start` and `end` are its place in the text."""
+
+    value: Literals
+    start: int = dataclasses.field(default=0, compare=False)
+    end: int = dataclasses.field(default=0, compare=False)
+
+    def __eq__(self, other: object) -> bool:
+        # 1 == True == 1.0, but a filter tells them apart
+        return isinstance(other, Constant) and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        return hash(repr(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """FIELD OPERATOR CONSTANT; with `in` and `not in` any number of constants, else one.
+
+    A chain (`1 < depth < 5`) is an And of such comparisons, whose places overlap.
+    """
+
+    field: str  # a key of FIELDS
+    operator: Operator
+    constants: tuple[Constant, ...]
+    start: int = dataclasses.field(default=0, compare=False)
+    end: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of them; of none: true."""
+
+    operands: tuple[Node, ...]
+    start: int = dataclasses.field(default=0, compare=False)
+    end: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any of them; of none: false."""
+
+    operands: tuple[Node, ...]
+    start: int = dataclasses.field(default=0, compare=False)
+    end: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: Node
+    start: int = dataclasses.field(default=0, compare=False)
+    end: int = dataclasses.field(default=0, compare=False)
+
+
+Node: TypeAlias = And | Or | Not | Compare
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter: its text, and what it says. A blank one is an And of nothing: every event."""
+
+    text: str = dataclasses.field(compare=False)
+    root: Node
+
+
+def flat(node: Node) -> Iterator[Node]:
+    """The operands of an And with those of its direct Ands in their place; else the node itself."""
+    if isinstance(node, And):
+        for operand in node.operands:
+            yield from flat(operand)
+    else:
+        yield node
+
+
+def speaks_of_argument(node: Node) -> bool:
+    """Whether it says something about one argument. A `not` does not: it speaks of all of them."""
+    if isinstance(node, Compare):
+        return FIELDS[node.field].argument
+    return not isinstance(node, Not) and any(map(speaks_of_argument, node.operands))
+
+
+def like(pattern: str, text: str) -> bool:
+    """SQL's LIKE with \\ as its escape character, for short texts: % any characters, _ one."""
+    reached = {0}  # the places in the text that what came of the pattern may reach to
+    for part in re.finditer(r"\\?(.)", pattern, re.DOTALL):
+        if part[0] == "%":
+            reached = set(range(min(reached), len(text) + 1))
+        else:
+            reached = {
+                place + 1
+                for place in reached
+                if place < len(text) and (part[0] == "_" or _same_letter(part[1], text[place]))
+            }
+        if not reached:
+            return False
+    return len(text) in reached
+
+
+def _same_letter(a: str, b: str) -> bool:
+    return a == b or (a.isascii() and b.isascii() and a.lower() == b.lower())
+
+
+# ---- back to text -------------------------------------------------------------------------
+
+
+def unparse(tree: Filter | Node) -> str:
+    """A filter text that says the same."""
+    root = tree.root if isinstance(tree, Filter) else tree
+    return "" if root == And(()) else _unparse(root, 0)
+
+
+def literal(value: Literals) -> str:
+    """A constant as a filter text writes it."""
+    if isinstance(value, float):
+        return repr(value).replace("inf", "1e999")
+    return repr(value)
+
+
+def _unparse(node: Node, binding: int) -> str:
+    """`binding` of what stands around it: 0 nothing, 1 or, 2 and, 3 not."""
+    if isinstance(node, Compare):
+        constants = [literal(constant.value) for constant in node.constants]
+        if node.operator in ("in", "not in"):
+            comma = "," if len(constants) == 1 else ""
+            return f"{node.field} {node.operator} ({', '.join(constants)}{comma})"
+        return f"{node.field} {node.operator} {constants[0]}"
+    if isinstance(node, Not):
+        return f"not {_unparse(node.operand, 3)}"
+    if not node.operands:  # no word of the language says so, but a comparison that is always so does
+        return "kind not in ()" if isinstance(node, And) else "kind in ()"
+    if len(node.operands) == 1:
+        return _unparse(node.operands[0], binding)
+    word, own = ("and", 2) if isinstance(node, And) else ("or", 1)
+    text = f" {word} ".join(_unparse(operand, own) for operand in node.operands)
+    return f"({text})" if binding > own else text
+
+
+# ---- mistakes -----------------------------------------------------------------------------
+
+_AROUND = 40  # characters of a long filter that are shown on each side of the mistake
+_MARKED_MAX = 60
+
+
+class FilterError(Exception):
+    """A mistake in a filter: `text[start:end]` is where, `problem` what is wrong, `hint` what was
+    expected or meant ("": nothing to say). As str: several lines, safe for a terminal."""
+
+    def __init__(self, text: str, start: int, end: int, problem: str, hint: str = "") -> None:
+        super().__init__(problem)
+        self.text, self.problem, self.hint = text, problem, hint
+        self.start = min(start, len(text))
+        self.end = min(max(end, start + 1), max(len(text), self.start))
+
+    def __str__(self) -> str:
+        lines = [*self._shown(), printable(self.problem)]
+        return "\n".join([*lines, printable(self.hint)] if self.hint else lines)
+
+    def _shown(self) -> tuple[str, str]:
+        """The text around the mistake, and a line that marks it."""
+        end = min(self.end, self.start + _MARKED_MAX)
+        first, last = max(self.start - _AROUND, 0), end + _AROUND
+        before = ("…" if first else "") + printable(self.text[first : self.start])
+        marked = printable(self.text[self.start : end])
+        after = printable(self.text[end:last]) + ("…" if last < len(self.text) else "")
+        return before + marked + after, " " * _columns(before) + "^" * max(_columns(marked), 1)
+
+
+def printable(text: str) -> str:
+    """Safe for a terminal: what is not printable as an escape."""
+    from .render import printable  # only here: it takes longer to import than a filter to parse
+
+    return printable(text)
+
+
+def _columns(text: str) -> int:
+    """How many columns of a terminal a printable text takes."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import category, east_asian_width
+
+    return sum(0 if category(c) in ("Mn", "Me") else 2 if east_asian_width(c) in "WF" else 1 for c in text)
