@@ -204,7 +204,7 @@ static void find_rows(struct scan *scan, struct lens *lens, struct task *task)
     for (;;) {
         enum answer wanted = ALWAYS;
 
-        answer = segment_head(&walk, &event);
+        answer = segment_step(&walk, &event, event_head);
         if (answer <= 0)
             break;
         if (event.index >> SCAN_INDEX_BITS) {

@@ -51,4 +51,61 @@ int segment_skim(struct segment_walk *walk, struct segment_event *event);
 /* Like segment_skim, with values not even counted (event_head): the fastest. */
 int segment_head(struct segment_walk *walk, struct segment_event *event);
 
+/* ---- one step, to be built into a loop ---- */
+
+/* Kinds of records that make one more, or one less, open call; the others leave their number. */
+enum {
+    EVENT_ENTERS = 1 << EVENT_CALL | 1 << EVENT_RESUME | 1 << EVENT_THROW,
+    EVENT_LEAVES = 1 << EVENT_RETURN | 1 << EVENT_EXCEPTION | 1 << EVENT_YIELD,
+};
+
+/* Passes fields of `Events` that this version does not know. */
+int segment_skip_unknown(struct segment_walk *walk);
+
+/* segment_next, segment_skim or segment_head, by what decodes the record. */
+static inline __attribute__((always_inline)) int segment_step(struct segment_walk *walk, struct segment_event *event,
+                       long (*decode)(const uint8_t *, size_t, struct event *))
+{
+    long size = 0;
+
+    if (__builtin_expect(walk->next == walk->end || *walk->next != WIRE_TAG(EVENTS_EVENT, WIRE_BYTES), 0))
+        size = segment_skip_unknown(walk);
+    if (!size) {
+        if (walk->next == walk->end)
+            return 0;
+        event->record = walk->next;
+        size = decode(walk->next, (size_t)(walk->end - walk->next), &event->event);
+    }
+    if (size < 0) {
+        walk->next = walk->end;
+        return (int)size;
+    }
+    walk->next += size;
+    walk->time += event->event.time;
+    event->time = walk->time;
+    event->index = walk->index++;
+
+    if (event->event.has_depth)
+        walk->open = event->event.depth;
+    event->has_duration = false;
+    event->duration = 0;
+    if (EVENT_ENTERS >> event->event.kind & 1) {
+        event->depth = walk->open;
+        if (walk->open < INT32_MAX)
+            walk->open++;
+    } else if (EVENT_LEAVES >> event->event.kind & 1) {
+        if (walk->open > INT32_MIN)
+            walk->open--;
+        event->depth = walk->open;
+        /* 0 says that the beginning is unknown; absent, that the record before was it */
+        event->has_duration = !event->event.has_elapsed || event->event.elapsed;
+        event->duration = event->event.has_elapsed ? event->event.elapsed : event->event.time;
+    } else {
+        event->depth = walk->open > 0 ? walk->open - 1 : 0;
+    }
+    if (event->depth < 0)
+        event->depth = 0;
+    return 1;
+}
+
 #endif
