@@ -19,6 +19,7 @@ ROWS = {
     "start": "time that a recording adds to the start and end of a program",
     "memory": "memory added to the program",
     "latency": "from a call to its being readable in the database",
+    "query": "questions to databases of 1 to 100 million events",
 }
 
 
@@ -41,6 +42,9 @@ def main() -> int:
         help="the thread's processor time instead of elapsed time: for a machine that others use, too",
     )
     parser.add_argument("--program", action="append", default=[], help="of the ten; may be repeated")
+    parser.add_argument(
+        "--databases", default="", metavar="FOLDER", help="where the recordings for `query` are, or will be"
+    )
     arguments = parser.parse_args()
     if unknown := set(arguments.rows) - set(ROWS):
         parser.error(f"no such row: {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
@@ -50,6 +54,7 @@ def main() -> int:
         only=arguments.only,
         also=[from_text(text) for text in arguments.also],
         programs=arguments.program,
+        databases=arguments.databases,
     )
     os.environ["BENCHMARK_CLOCK"] = "thread" if arguments.cpu_time else ""
     prepare()

@@ -1,9 +1,9 @@
 """Databases of 1, 5, 20 and 100 million events of real programs, recorded once and kept.
 
-They are kept in `$XDG_CACHE_HOME/pytrace-benchmarks`, or in the folder that `--databases` names; delete them to
-have them made again. The two large ones are recordings of inside/longrun.py: programs of pyperformance in turn,
-at times in three threads at once. The small ones hold each 100th and each 20th segment of the largest, so
-that all sizes are of the same programs in the same proportion.
+They are kept in `$XDG_CACHE_HOME/pytrace-benchmarks`, or in the folder that `--databases` names; delete
+them to have them made again. The two large ones are recordings of inside/longrun.py: programs of
+pyperformance in turn, at times in three threads at once. The small ones hold each 100th and each 20th
+segment of the largest, so that all sizes are of the same programs in the same proportion.
 """
 
 import json
@@ -66,9 +66,7 @@ def record(path: Path, millions: int) -> None:
         "programs": {name: workload(name).partition("=")[2] for name in TEN},
     }
     command = [word.replace("{scratch}", str(path.parent)) for word in PYTRACE.command]
-    dumper = run(
-        [*command, f"--max-size={ROOM}", str(INSIDE / "longrun.py"), json.dumps(spec)], path.parent
-    )
+    dumper = run([*command, f"--max-size={ROOM}", str(INSIDE / "longrun.py"), json.dumps(spec)], path.parent)
     recording = read_recording(path, dumper)
     say(f"   {recording.events:,} events in {recording.size:,} bytes, {recording.lost:,} lost")
     if recording.events < millions * MILLION:

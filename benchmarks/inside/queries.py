@@ -1,0 +1,62 @@
+"""Asks a database questions in SQL and tells how long each took. Started by query.py as `queries.py SPEC`.
+
+SPEC is JSON:
+
+    database    a recording; or, where `plain` is true, any database: then nothing is loaded into SQLite
+    questions   [[sql, [parameters, ...], repeat], ...]; each is asked with each of its parameters
+                (lists themselves), and all that `repeat` times
+    result      the file for the answers, JSON too: {"opened": seconds, "answers": [[times, rows, last],
+                ...]}; the times in seconds, as asked; of the last time, how many rows, and the last one
+
+All rows are fetched as Python's tuples. Everything on one connection, in order.
+"""
+
+import json
+import sys
+from collections import deque
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+from urllib.parse import quote
+
+import apsw
+
+
+def connect(path: str, plain: bool) -> apsw.Connection:
+    """A connection that has the tables of events. What is attached to it can be written."""
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(f"file:{quote(path)}?mode={'rwc' if plain else 'ro'}", flags=flags)
+    if not plain:
+        import pytracer
+
+        (extension,) = Path(pytracer.__file__).parent.glob("sqlite_trace*.so")
+        connection.enable_load_extension(True)
+        connection.load_extension(str(extension))
+    return connection
+
+
+def ask(connection: apsw.Connection, sql: str, parameters: list[list[Any]], repeat: int) -> tuple[Any, ...]:
+    times: list[float] = []
+    rows = 0
+    last: deque[tuple[Any, ...]] = deque()
+    for _ in range(repeat):
+        for values in parameters:
+            start = perf_counter()
+            last = deque(enumerate(connection.execute(sql, values), 1), maxlen=1)
+            times.append(perf_counter() - start)
+    rows, row = last[0] if last else (0, ())
+    return times, rows, row
+
+
+def main() -> None:
+    spec = json.loads(sys.argv[1])
+    start = perf_counter()
+    connection = connect(spec["database"], spec["plain"])
+    opened = perf_counter() - start
+    answers = [ask(connection, *question) for question in spec["questions"]]
+    with open(spec["result"], "w") as result:
+        json.dump({"opened": opened, "answers": answers}, result)
+
+
+if __name__ == "__main__":
+    main()
