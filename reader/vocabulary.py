@@ -94,11 +94,10 @@ class Vocabulary:
         return self._containing(self._marked, _START + typed, "\n", limit)
 
     def _similar(self, typed: str, limit: int) -> list[str]:
-        first, *others = typed
-        letters = "".join(rf"[^\n{re.escape(c)}]*{re.escape(c)}" for c in others)
+        letters = "".join(rf"[^\n{re.escape(c)}]*{re.escape(c)}" for c in typed[1:])
         ranked = {
             name: _cost(match, typed)
-            for name, match in self._lines(re.escape(_START + first) + letters, _FUZZY_MAX)
+            for name, match in self._lines(re.escape(_START + typed[0]) + letters, _FUZZY_MAX)
         }
         for name in self._containing(self._plain, _encoded(typed), b"\n", limit):
             ranked[name] = min(ranked.get(name, _ANYWHERE), _ANYWHERE)

@@ -1,0 +1,255 @@
+"""What somebody may have meant by one comparison of a filter that finds nothing.
+
+Called by `correct`, which tries them. Names come from `names`: those that differ in a few letters, that
+contain what was written, that belong to another field. Numbers and times become milder step by step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from . import filter_units
+from .complete import pattern_of
+from .filter_tree import FIELDS, Compare, Constant, Literals, Node
+from .names import Names
+from .vocabulary import Vocabulary, distance
+
+_NAMES_MAX = 5
+_STEPS_MAX = 14
+# How far each is from what was written; a letter that differs counts 1.
+_CASE, _FORM, _TAIL, _FIELD, _PATTERN, _MILDER, _LIKE = 0.2, 0.5, 1.1, 1.3, 1.5, 2.0, 3.0
+_UNITS = (("h", 3600 * 10**9), ("m", 60 * 10**9), ("s", 10**9), ("ms", 10**6), ("us", 1000), ("ns", 1))
+_RELAXED = {">": -1, ">=": -1, "<": 1, "<=": 1}
+
+
+class Alternative(NamedTuple):
+    """`ladder`: the steps of one lead further and further away. `node` None: without this part."""
+
+    cost: float
+    node: Node | None
+    ladder: object = None
+
+
+def alternatives(leaf: Compare, names: Names, runs: Sequence[filter_units.Run]) -> list[Alternative]:
+    """What could stand in the place of a comparison, the nearest first."""
+    made = {
+        "text": _texts,
+        "kind": _texts,
+        "value": _values,
+        "number": _numbers,
+        "duration": _durations,
+        "time": _times,
+    }[FIELDS[leaf.field].sort](leaf, names, runs)
+    return sorted((one for one in made if one.node != leaf), key=lambda one: one.cost)
+
+
+def can_match(leaf: Compare, names: Names) -> bool | None:
+    """Whether there is what it asks for; None: the names do not tell."""
+    if leaf.operator not in ("==", "in") or leaf.field in ("arg", "value"):
+        return None  # the names of what is logged are not known
+    vocabulary = names.by_field().get(leaf.field)
+    if vocabulary is None:
+        return None
+    return any(_fits(str(constant.value), vocabulary) for constant in leaf.constants)
+
+
+def like(pattern: str) -> re.Pattern[str]:
+    """SQL's LIKE with escapes, for `fullmatch`."""
+    pieces = [""]
+    for found in re.finditer(r"\\(.)|(.)", pattern, re.DOTALL):
+        if found[2] == "%":
+            pieces.append("")
+        else:
+            pieces[-1] += "." if found[2] == "_" else re.escape(found[1] or found[2])
+    first, *others = pieces
+    # each piece where it is found first, without going back: patterns may be as unkind as they like
+    middle = "".join(f"(?>.*?{piece})" for piece in others[:-1])
+    last = f".*{others[-1]}" if others else ""
+    return re.compile(f"{first}{middle}{last}", re.DOTALL | re.IGNORECASE | re.ASCII)
+
+
+def _fits(pattern: str, vocabulary: Vocabulary) -> bool:
+    return pattern in vocabulary or any(map(like(pattern).fullmatch, vocabulary))
+
+
+def _with(leaf: Compare, old: Constant, new: Literals) -> Compare:
+    """The comparison with another constant in the place of one."""
+    return replace(leaf, constants=tuple(Constant(new) if c is old else c for c in leaf.constants))
+
+
+# ---- texts --------------------------------------------------------------------------------
+
+
+def _texts(leaf: Compare, names: Names, runs: object) -> Iterator[Alternative]:
+    vocabulary = names.by_field().get(leaf.field)
+    if vocabulary is None or leaf.operator not in ("==", "in"):
+        return
+    for constant in leaf.constants:
+        for cost, pattern, ladder in _patterns(leaf.field, str(constant.value), vocabulary):
+            yield Alternative(cost, _with(leaf, constant, pattern), ladder and (id(constant), ladder))
+        yield from _other_fields(leaf, constant, names)
+
+
+def _patterns(field: str, written: str, vocabulary: Vocabulary) -> Iterator[tuple[float, str, str]]:
+    """Patterns that fit names: cost, pattern, ladder."""
+    bare = _bare(written)
+    if not bare:
+        return
+    for changes, name in vocabulary.nearest(bare, _NAMES_MAX):
+        yield changes or _CASE, pattern_of(name), ""
+    for tail in _tails(bare):  # app.Order.pay as a function, src/app.py as a file
+        if field == "func" and tail in vocabulary:
+            yield _TAIL, pattern_of(tail), ""
+    for cost, pattern in (
+        (_TAIL, f"%.{pattern_of(bare)}"),
+        (_TAIL, f"%/{pattern_of(bare)}"),
+        (_PATTERN, f"{pattern_of(bare)}%"),
+        (_PATTERN + 0.1, f"%{pattern_of(bare)}%"),
+    ):
+        if _fits(pattern, vocabulary):
+            yield cost, pattern, "pattern"
+    for name in vocabulary.complete(bare, 2):
+        yield _LIKE, pattern_of(name), ""
+
+
+def _bare(pattern: str) -> str:
+    """Without wildcards at the ends and escapes."""
+    return re.sub(r"\\(.)", r"\1", pattern.strip("%"), flags=re.DOTALL)
+
+
+def _tails(name: str) -> Iterator[str]:
+    while "." in name:
+        name = name.partition(".")[2]
+        yield name
+
+
+def _other_fields(leaf: Compare, constant: Constant, names: Names) -> Iterator[Alternative]:
+    written = str(constant.value)
+    for field, vocabulary in names.by_field().items():
+        same_kind = FIELDS[field].argument == FIELDS[leaf.field].argument
+        if same_kind and field != leaf.field and len(leaf.constants) == 1 and _bare(written) in vocabulary:
+            yield Alternative(_FIELD, replace(leaf, field=field, constants=(Constant(written),)))
+
+
+# ---- values -------------------------------------------------------------------------------
+
+
+def _values(leaf: Compare, names: Names, runs: object) -> Iterator[Alternative]:
+    if leaf.operator not in ("==", "in"):
+        return
+    for constant in leaf.constants:
+        for cost, new in _other_values(constant.value):
+            ladder = (id(constant), "pattern") if cost in (_PATTERN, _PATTERN + 0.1) else None
+            yield Alternative(cost, _with(leaf, constant, new), ladder)
+        yield from _other_fields(leaf, constant, names)
+
+
+def _other_values(value: Literals) -> Iterator[tuple[float, Literals]]:
+    if not isinstance(value, str):
+        yield _FORM, repr(value)  # as text it is also that of a string
+    if isinstance(value, bool):
+        yield _FORM, int(value)
+    elif isinstance(value, int):
+        yield _FORM, f"{value}.0"
+        if value in (0, 1):
+            yield _FORM, bool(value)
+    elif isinstance(value, float):
+        if value.is_integer():
+            yield _FORM, int(value)
+        yield _PATTERN, f"{value}%"
+    elif isinstance(value, str):
+        bare = value.strip()
+        if len(bare) > 2 and bare[0] in "'\"" and bare[-1] == bare[0]:
+            bare = bare[1:-1]  # quoted twice
+        yield _FORM, bare
+        if re.fullmatch(r"-?\d+", bare):
+            yield _FORM, f"{bare}.0"
+        if re.fullmatch(r"-?\d+\.0*", bare):
+            yield _FORM, bare.partition(".")[0]
+        if not bare.isascii():  # LIKE knows of case in ASCII only
+            for other in (bare.lower(), bare.upper(), bare.capitalize(), bare.title()):
+                yield _CASE, other
+        bare = bare.strip("%")
+        if bare:
+            yield _PATTERN, f"{bare}%"
+            yield _PATTERN + 0.1, f"%{bare}%"
+        words = re.findall(r"\w+", bare)
+        if len(words) > 1:
+            yield _LIKE, f"%{max(words, key=len)}%"
+
+
+# ---- numbers and times --------------------------------------------------------------------
+
+
+def _numbers(leaf: Compare, names: Names, runs: object) -> Iterator[Alternative]:
+    if leaf.operator in _RELAXED and isinstance(leaf.constants[0].value, int):
+        steps = _steps(leaf.constants[0].value, _RELAXED[leaf.operator])
+        yield from _ladder(leaf, steps)
+    known = {"tid": names.tids, "pid": names.pids, "run": names.runs}.get(leaf.field)
+    if leaf.operator == "==" and isinstance(written := leaf.constants[0].value, int):
+        if known is None:
+            for operator in (">=", "<="):
+                yield Alternative(_MILDER, replace(leaf, operator=operator))
+        else:
+            ranked = sorted((distance(str(written), str(number), 1), number) for number in known)
+            for changes, number in ranked[:_NAMES_MAX]:
+                cost = float(changes) if changes <= 1 else _LIKE
+                yield Alternative(cost, _with(leaf, leaf.constants[0], number))
+
+
+def _durations(leaf: Compare, names: Names, runs: object) -> Iterator[Alternative]:
+    written = leaf.constants[0].value if len(leaf.constants) == 1 else None
+    if leaf.operator in _RELAXED and isinstance(written, int | str):
+        ns = filter_units.duration(written) if isinstance(written, str) else written
+        yield from _ladder(leaf, map(_length, _steps(ns, _RELAXED[leaf.operator])))
+    elif leaf.operator == "==":
+        for operator in (">=", "<="):
+            yield Alternative(_MILDER, replace(leaf, operator=operator))
+
+
+def _ladder(leaf: Compare, constants: Iterator[Literals]) -> Iterator[Alternative]:
+    for step, constant in enumerate(constants):
+        yield Alternative(_MILDER + step / 100, _with(leaf, leaf.constants[0], constant), id(leaf))
+
+
+def _steps(number: int, direction: int) -> Iterator[int]:
+    """Round numbers, beginning with the next one below (-1) or above (1): 1, 2, 5, 10 …"""
+    rounds = [m * 10**e for e in range(19) for m in (1, 2, 5)]
+    if direction < 0:
+        below = [n for n in reversed(rounds) if n < number][:_STEPS_MAX]
+        yield from [*below, 0] if number > 0 else []
+    else:
+        yield from [n for n in rounds if n > number][:_STEPS_MAX]
+
+
+def _length(ns: int) -> str:
+    """A length of time in the largest unit that fits: '500ms'."""
+    return next((f"{ns // size}{unit}" for unit, size in _UNITS if ns >= size and ns % size == 0), "0ns")
+
+
+def _times(leaf: Compare, names: Names, runs: Sequence[filter_units.Run]) -> Iterator[Alternative]:
+    written = leaf.constants[0].value if len(leaf.constants) == 1 else None
+    if isinstance(written, str) and (clock := re.search(r"[T\s](\d\d?:[\d:.,]+)", written.strip())):
+        yield Alternative(_TAIL, _with(leaf, leaf.constants[0], clock[1]))  # on the day of the run
+    if leaf.operator == "==":
+        for operator in (">=", "<="):
+            yield Alternative(_MILDER, replace(leaf, operator=operator))
+    longest = max((_lasted(run) for run in runs), default=0)
+    if leaf.operator in _RELAXED and longest:
+        parts = (0.9, 0.5, 0.1, 0.0) if _RELAXED[leaf.operator] < 0 else (0.1, 0.5, 0.9, 1.1)
+        yield from _ladder(leaf, (f"+{_length(_rounded(int(longest * part)))}" for part in parts))
+
+
+def _lasted(run: filter_units.Run) -> int:
+    from time import time_ns
+
+    return max((time_ns() if run.finished is None else run.finished) - run.started, 0)
+
+
+def _rounded(ns: int) -> int:
+    """With two digits."""
+    size = 10 ** max(len(str(ns)) - 2, 0)
+    return int(ns // size * size)
