@@ -1,0 +1,158 @@
+/* The scan over segments of several threads that overlap in time: every event once, in order, both ways,
+ * whole segments and picked events, broken segments reported, and errors of the caller passed on.
+ * Run under sanitizers; the scan uses its own threads. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "scan.h"
+#include "zstd.h"
+
+#define CHECK(condition)                                                              \
+    do {                                                                              \
+        if (!(condition)) {                                                           \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);           \
+            exit(1);                                                                  \
+        }                                                                             \
+    } while (0)
+
+enum { STREAMS = 5, CHUNKS = 60, EVENTS = 200, SEGMENTS = STREAMS * CHUNKS };
+
+static struct run_thread threads[STREAMS];
+static const struct run_code codes[] = {
+    {.module = {"", 0}, .func = {"", 0}, .file = {"", 0}, .last = {"", 0}},
+    {.module = {"m", 1}, .func = {"often", 5}, .file = {"f", 1}, .last = {"often", 5}},
+    {.module = {"m", 1}, .func = {"seldom", 6}, .file = {"f", 1}, .last = {"seldom", 6}},
+};
+static const struct run_definitions run = {
+    .run = 1, .clock = {1000, 0, (uint64_t)1 << 32}, .code_count = 3, .codes = codes,
+    .thread_count = STREAMS, .threads = threads};
+
+static struct {
+    struct scan_segment segment;
+    uint8_t data[EVENTS * 16 + 64];
+    size_t data_size;
+    int64_t size;
+} stored[SEGMENTS];
+
+static int fetches, fetch_error_at, damages;
+
+static int fetch(void *context, const struct scan_segment *segment, struct scan_data *data)
+{
+    (void)context;
+    if (fetch_error_at && ++fetches == fetch_error_at)
+        return -9;
+    *data = (struct scan_data){.size = stored[segment->id - 1].size, .data = stored[segment->id - 1].data,
+                               .data_size = stored[segment->id - 1].data_size};
+    return 1;
+}
+
+static void damaged(void *context, const struct scan_segment *segment, uint32_t read, const char *reason)
+{
+    (void)context;
+    CHECK(segment->id > 0 && reason && read < EVENTS);
+    damages++;
+}
+
+static const struct scan_calls calls = {fetch, damaged, NULL};
+
+/* One raw block in a frame: zstd without a compressor. RFC 8878, section 3.1.1. */
+static size_t frame(uint8_t *out, const uint8_t *body, size_t size)
+{
+    const uint8_t head[] = {0x28, 0xb5, 0x2f, 0xfd, 0xa0, (uint8_t)size, (uint8_t)(size >> 8), 0, 0,
+                            (uint8_t)(1 | (size << 3)), (uint8_t)(size >> 5), (uint8_t)(size >> 13)};
+    memcpy(out, head, sizeof head);
+    memcpy(out + sizeof head, body, size);
+    return sizeof head + size;
+}
+
+static void make(void)
+{
+    uint64_t time[STREAMS] = {0};
+    uint8_t body[EVENTS * 16];
+
+    srand(1);
+    for (int i = 0; i < SEGMENTS; i++) {
+        int stream = rand() % STREAMS;
+        uint64_t base = time[stream];
+        uint8_t *end = body;
+
+        for (int j = 0; j < EVENTS; j++) {
+            uint8_t *record = end, *p = event_open(end, EVENT_CALL, rand() % 50 ? 1 : 2);
+            uint64_t span = (uint64_t)(rand() % 20);
+            end = event_close(record, event_put(p, EVENT_TIME, span));
+            time[stream] += span;
+        }
+        stored[i].size = end - body;
+        stored[i].data_size = frame(stored[i].data, body, (size_t)(end - body));
+        stored[i].segment = (struct scan_segment){
+            .id = i + 1, .run = &run, .thread = &threads[stream], .start = 1000 + (int64_t)base,
+            .end = 1000 + (int64_t)time[stream], .base_time = base, .count = EVENTS};
+    }
+}
+
+/* How many events come, and that they do in order. `stop_after`: the rest is left. */
+static int count(const struct predicate *predicate, bool all, bool descending, int stop_after)
+{
+    struct scan_segment *segments = malloc(SEGMENTS * sizeof *segments);
+    struct scan_at at;
+    int64_t last_time = descending ? INT64_MAX : INT64_MIN, last_id = last_time;
+    int found = 0, answer;
+
+    CHECK(segments);
+    for (int i = 0; i < SEGMENTS; i++) {
+        segments[i] = stored[i].segment;
+        segments[i].all = all;
+    }
+    struct scan *scan = scan_new(predicate, segments, SEGMENTS, descending, &calls);
+    CHECK(scan);
+    while (found < stop_after && (answer = scan_next(scan, &at)) > 0) {
+        int64_t id = (at.segment->id << SCAN_INDEX_BITS) + at.row->index;
+        bool later = at.row->time > last_time || (at.row->time == last_time && id > last_id);
+        bool earlier = at.row->time < last_time || (at.row->time == last_time && id < last_id);
+        CHECK(descending ? earlier : later);
+        CHECK(at.row->time >= at.segment->start && at.row->time <= at.segment->end);
+        last_time = at.row->time;
+        last_id = id;
+        found++;
+    }
+    if (found < stop_after && answer < 0) {
+        CHECK(answer == -9 && scan_next(scan, &at) == -9);
+        found = answer;
+    }
+    scan_free(scan);
+    free(segments);
+    return found;
+}
+
+int main(void)
+{
+    const char *missing = zstd_find();
+    struct predicate *seldom = predicate_equal(FIELD_FUNC, "seldom", 6);
+    int few;
+
+    if (missing) {
+        fprintf(stderr, "%s\n", missing);
+        return 1;
+    }
+    for (int i = 0; i < STREAMS; i++)
+        threads[i] = (struct run_thread){.stream = (uint32_t)i + 1, .name = {"", 0}};
+    make();
+    CHECK(count(NULL, true, false, INT32_MAX) == SEGMENTS * EVENTS);
+    CHECK(count(NULL, true, true, INT32_MAX) == SEGMENTS * EVENTS);
+    few = count(seldom, false, false, INT32_MAX);
+    CHECK(few > 0 && few < SEGMENTS * EVENTS / 10);
+    CHECK(count(seldom, false, true, INT32_MAX) == few);
+    for (int stop = 0; stop < 20000; stop = stop * 3 + 1)
+        CHECK(count(NULL, true, stop & 1, stop) == stop);
+
+    fetch_error_at = 40;
+    CHECK(count(NULL, true, false, INT32_MAX) == -9);
+    fetch_error_at = 0;
+
+    memset(stored[7].data + 4, 0xff, 20);                  /* no zstd */
+    stored[9].size += 1;                                   /* another size than it says */
+    memset(stored[11].data + stored[11].data_size - 5, 0xff, 5); /* breaks in its last event */
+    CHECK(count(NULL, true, false, INT32_MAX) == (SEGMENTS - 2) * EVENTS - 1 && damages == 3);
+    predicate_free(seldom);
+    return 0;
+}
