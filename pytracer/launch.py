@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SHARED_MEMORY = "/dev/shm"
 APPLICATION_ID = 0x70747263
-USER_VERSION = 1
+USER_VERSION = 2
 SETTINGS_SIZE = 32768  # RING_SETTINGS_SIZE
 COMMAND_SIZE = 2048  # characters of it that are kept
 SCRIPT_SIZE = 16 << 20  # of a longer script the syntax is not checked beforehand
