@@ -265,16 +265,16 @@ bool like_is_literal(const struct like *like)
 
 /* ---- matching ----------------------------------------------------------------------------- */
 
-/* Passes so many characters: each a byte and the continuation bytes behind it. NULL: there are not
- * as many. */
+/* Passes so many characters, as SQLite does: the first byte of a sequence takes all continuation bytes
+ * behind it along. NULL: there are not as many. */
 static const uint8_t *pass(const uint8_t *p, const uint8_t *end, size_t characters)
 {
     while (characters--) {
         if (p == end)
             return NULL;
-        p++;
-        while (p < end && (*p & 0xc0) == 0x80)
-            p++;
+        if (*p++ >= 0xc0)
+            while (p < end && (*p & 0xc0) == 0x80)
+                p++;
     }
     return p;
 }

@@ -1,5 +1,5 @@
-/* Trees of conditions; see predicate.h. In this order: making, asking, looking into bodies, reading
- * the text form.
+/* Trees of conditions; see predicate.h. In this order: trails in bodies, making, asking, reading the
+ * text form.
  *
  * Members of a group are sorted by what they cost, so that an answer is found cheaply where one of
  * the cheap ones gives it.
@@ -22,12 +22,16 @@ struct numbers { int64_t *all; size_t count; };              /* sorted */
 struct texts { struct string *all; char *bytes; size_t count; }; /* sorted by size, then bytes */
 struct members { struct predicate **all; size_t count; };
 
+/* What stands in the bytes of a record whose value meets a condition: see below. */
+struct trail { char *text; size_t size, head; };
+
 struct predicate {
     enum op op;
     enum field field;
     uint32_t cost;
     bool not_integer;     /* of a condition on a text: no integer as shown meets it */
     bool not_numbered;    /* ... nor does "argument N" */
+    struct trail trail;   /* of a condition on a value; text NULL: there is none */
     union {
         struct range range;
         struct numbers numbers;
@@ -45,6 +49,130 @@ const struct facts facts_unknown = {
     .id = EVERYTHING, .time = EVERYTHING, .depth = EVERYTHING, .duration = EVERYTHING,
     .has_duration = true, .lacks_duration = true, .line = EVERYTHING, .kinds = ALL_KINDS,
 };
+
+/* ---- trails in bodies ----------------------------------------------------------------------- */
+
+/* Most of what a text shows of a value stands in its record just so: the bytes of strings and names.
+ * So a word that a text has to contain has to stand there too; unless it may come from something that
+ * is written in other ways: numbers and addresses, the words of text.c itself, names of types (which
+ * are looked through each time), and escapes. A word holds only letters, digits and _, and there is
+ * something else between any two pieces of a text; but for an escape, of which a word's beginning may
+ * be the end: \n, \x1b, \u2028. Then there is a byte in the record that is not printable, and the
+ * word's rest behind it. `head` is how much of the word may be an escape's end. */
+
+static bool is_hex(uint8_t c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+static uint8_t lower(uint8_t c) { return c >= 'A' && c <= 'Z' ? c | 0x20 : c; }
+
+static bool is_word(uint8_t c)
+{
+    return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') || c == '_';
+}
+
+static size_t escape_end(const char *word, size_t size)
+{
+    size_t start = 0, digits = 8, head;
+    if (*word == 'n' || *word == 'r' || *word == 't')
+        return 1;
+    if (*word == 'x')
+        start = 1, digits = 2;
+    else if (*word == 'u')
+        start = 1;
+    for (head = start; head < size && head < start + digits && is_hex((uint8_t)word[head]); head++)
+        ;
+    return head;
+}
+
+/* Whether text.c may write it (in lower case) where a value has no such bytes. */
+static bool is_made(const char *word, size_t size)
+{
+    static const char *const made[] = {
+        "none", "true", "false", "ellipsis", "notimplemented", "redacted", "unbound", "unknown", "frozenset",
+        "function", "bound", "method", "built", "class", "module", "inf", "nan",
+    };
+    bool number = true;
+    for (size_t i = 0; i < size; i++)
+        number &= is_hex((uint8_t)word[i]) || word[i] == 'x';
+    for (size_t i = 0; i < sizeof made / sizeof *made && !number; i++)
+        number = like_find(made[i], strlen(made[i]), word, size);
+    return number;
+}
+
+/* The longest word of a literal (in lower case) that leaves a trail. False: no memory. */
+static bool trail_make(struct trail *trail, const char *literal, size_t size)
+{
+    const char *best = NULL;
+    size_t start = 0, length;
+
+    for (; start < size; start += length + 1) {
+        for (length = 0; start + length < size && is_word((uint8_t)literal[start + length]); length++)
+            ;
+        if (length < 3 || is_made(literal + start, length))
+            continue;
+        size_t head = escape_end(literal + start, length);
+        if (length - head >= 2 && (!best || length - head > trail->size - trail->head)) {
+            best = literal + start;
+            trail->size = length;
+            trail->head = head;
+        }
+    }
+    if (!best)
+        return true;
+    trail->text = malloc(trail->size);
+    if (trail->text)
+        memcpy(trail->text, best, trail->size);
+    return trail->text;
+}
+
+static bool trail_is_in(const struct trail *trail, const uint8_t *bytes, size_t size)
+{
+    const uint8_t *p = bytes, *end = bytes + size;
+    size_t rest = trail->size - trail->head;
+
+    while ((p = like_find(p, (size_t)(end - p), trail->text + trail->head, rest))) {
+        const uint8_t *before = p;
+        size_t head = trail->head;
+        while (head && before > bytes && lower(before[-1]) == (uint8_t)trail->text[head - 1]) {
+            before--;
+            head--;
+        }
+        if (!head || (before > bytes && (before[-1] < ' ' || before[-1] >= 0x7f)))
+            return true;
+        p++;
+    }
+    return false;
+}
+
+#define OR_MAX 8 /* members of an `or` that are each looked for */
+
+bool predicate_may_be_in(const struct predicate *predicate, const uint8_t *body, size_t size,
+                         const struct run_definitions *run)
+{
+    const struct members *members = &predicate->members;
+    bool found;
+
+    switch (predicate->op) {
+    case OP_AND:
+        for (size_t i = 0; i < members->count; i++)
+            if (!predicate_may_be_in(members->all[i], body, size, run))
+                return false;
+        return true;
+    case OP_OR:
+        found = members->count > OR_MAX;
+        for (size_t i = 0; i < members->count && !found; i++)
+            found = predicate_may_be_in(members->all[i], body, size, run);
+        return found;
+    case OP_ANY:
+        return predicate_may_be_in(members->all[0], body, size, run);
+    default:
+        if (!predicate->trail.text || !run || trail_is_in(&predicate->trail, body, size))
+            return true;
+        found = false;
+        for (uint32_t i = 0; i < run->type_count && !found; i++)
+            found = run->types[i] &&
+                    trail_is_in(&predicate->trail, (const uint8_t *)run->types[i], strlen(run->types[i]));
+        return found;
+    }
+}
 
 /* ---- making ------------------------------------------------------------------------------- */
 
@@ -134,6 +262,11 @@ static int compare_texts(const void *a, const void *b)
     return memcmp(left->text, right->text, left->size);
 }
 
+static bool is_value(enum field field)
+{
+    return field == FIELD_VALUE || field == FIELD_TEXT || field == FIELD_EITHER;
+}
+
 /* IN of texts; copies. */
 static struct predicate *make_texts(enum field field, const struct string *texts, size_t count)
 {
@@ -162,6 +295,16 @@ static struct predicate *make_texts(enum field field, const struct string *texts
     }
     made->texts.count = count;
     qsort(made->texts.all, count, sizeof *made->texts.all, compare_texts);
+    if (count != 1 || !is_value(field))
+        return made;
+    char *literal = malloc(size ? size : 1);
+    for (size_t i = 0; literal && i < size; i++)
+        literal[i] = (char)lower((uint8_t)made->texts.bytes[i]);
+    if (!literal || !trail_make(&made->trail, literal, size)) {
+        predicate_free(made);
+        made = NULL;
+    }
+    free(literal);
     return made;
 }
 
@@ -202,6 +345,10 @@ struct predicate *predicate_like(enum field field, const char *pattern, size_t s
     literal = like_literal(made->like, &size);
     made->not_integer = !may_be_number(literal, size, NULL);
     made->not_numbered = !may_be_number(literal, size, "argument ");
+    if (is_value(field) && !trail_make(&made->trail, literal, size)) {
+        predicate_free(made);
+        return NULL;
+    }
     return field == FIELD_KIND ? to_kinds(made) : made;
 }
 
@@ -262,6 +409,7 @@ void predicate_free(struct predicate *predicate)
             predicate_free(predicate->members.all[i]);
         free(predicate->members.all);
     }
+    free(predicate->trail.text);
     free(predicate);
 }
 
@@ -762,18 +910,6 @@ struct bounds predicate_bounds(const struct predicate *predicate, enum field fie
             bounds = (struct bounds){predicate->numbers.all[0], predicate->numbers.all[count - 1]};
     }
     return bounds;
-}
-
-/* ---- looking into bodies -------------------------------------------------------------------- */
-
-bool predicate_may_be_in(const struct predicate *predicate, const uint8_t *body, size_t size,
-                         const struct run_definitions *run)
-{
-    (void)predicate;
-    (void)body;
-    (void)size;
-    (void)run;
-    return true;
 }
 
 /* ---- the text form ------------------------------------------------------------------------- */
