@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from . import filter_units
 from .complete import pattern_of
-from .filter_tree import FIELDS, Compare, Constant, Literals, Node
+from .filter_tree import FIELDS, Compare, Constant, Literals, Node, replace
 from .names import Names
 from .vocabulary import Vocabulary, distance
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain, islice, product
 from typing import NamedTuple, TypeAlias
 
 from .alternatives import Alternative, alternatives, can_match
 from .complete import pattern_of
 from .filter_sql import compile
-from .filter_tree import And, Compare, Constant, Filter, Node, Or, unparse
+from .filter_tree import And, Compare, Constant, Filter, Node, Or, replace, unparse
 from .filter_units import Run
 from .names import Names
 

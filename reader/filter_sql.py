@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
@@ -28,6 +27,7 @@ from .filter_tree import (
     Or,
     flat,
     like,
+    replace,
     speaks_of_argument,
 )
 from .filter_units import Run, duration, moment

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, NoReturn
 
 from .filter_tree import FIELDS, KINDS, FilterError, Literals, literal
 
-LENGTH_MAX = 1_000_000  # characters: seconds of work
+LENGTH_MAX = 500_000  # characters: a second or two of work
 DEPTH_MAX = 100  # brackets and `not`s inside each other
 
 _TOKENS = re.compile(
@@ -275,6 +275,7 @@ class _Reader:
         if match["string"] and before.kind == "constant" and isinstance(before.value, str):
             hint = "expected a comma, or an operator"
             self._fail(match, "Two texts stand beside each other.", hint)
+        self._misspelt(match)
         closed = before.text in (")", "]") or (len(self.found) >= 2 and self.found[-2].text in _COMPARISONS)
         self._fail(
             match,
@@ -282,14 +283,20 @@ class _Reader:
             "expected and, or or" if closed else "expected an operator: == != < <= > >= in, and, or",
         )
 
+    def _misspelt(self, match: re.Match[str]) -> None:
+        from difflib import get_close_matches
+
+        word = match.group()[:20].lower()
+        if match["name"] and (nearest := get_close_matches(word, ("and", "or", "in", "not in"), 1)):
+            self._fail(match, f"{_short(match.group())} is not known here.", f"did you mean {nearest[0]}?")
+
     # ---- both ----
 
     def _common_mistakes(self, match: re.Match[str]) -> None:
         word = match.group()
-        if word in "‘’‚‛“”„‟«»‹›`´":
-            self._fail(
-                match, "This is no quote that a filter knows.", "texts stand in straight quotes: 'pay'"
-            )
+        if word in _OTHER_QUOTES:
+            hint = "texts stand in straight quotes: 'pay'"
+            self._fail(match, "This is no quote that a filter knows.", hint)
         if word == ";":
             self._fail(match, "A filter is one expression.", "write and, or or")
         if word in (")", "]"):
@@ -393,7 +400,9 @@ def _number(text: str, match: re.Match[str], first: re.Match[str]) -> int | floa
             return float(word)
     except ValueError:
         pass
-    hint = "numbers have no zeros in front" if word[0] == "0" and word.isdigit() else ""
+    hint = ""
+    if word.isdigit():
+        hint = "numbers have no zeros in front" if word[0] == "0" else "it has too many digits"
     raise FilterError(text, first.start(), match.end(), f"{_short(word)} is no number.", hint)
 
 

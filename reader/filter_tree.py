@@ -6,11 +6,9 @@ say, wherever they stand in the text.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost")
 
@@ -57,70 +55,96 @@ FIELDS: dict[str, Field] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A value as it was written; `start` and `end` are its place in the text."""
+class _Part:
+    """What a tree is made of: immutable, and equal to what says the same, wherever in the text.
 
-    value: Literals
-    start: int = dataclasses.field(default=0, compare=False)
-    end: int = dataclasses.field(default=0, compare=False)
+    (By hand: to import dataclasses takes longer than to parse a filter.)
+    """
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start: Final = start  # its place in the text
+        self.end: Final = end
 
     def __eq__(self, other: object) -> bool:
-        # 1 == True == 1.0, but a filter tells them apart
-        return isinstance(other, Constant) and repr(self.value) == repr(other.value)
+        return type(other) is type(self) and other._says() == self._says()
 
     def __hash__(self) -> int:
-        return hash(repr(self.value))
+        return hash((type(self), self._says()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}{self._says()!r}"
+
+    def _says(self) -> tuple[object, ...]:
+        return tuple([value for name, value in vars(self).items() if name not in ("start", "end")])
 
 
-@dataclass(frozen=True, slots=True)
-class Compare:
+PartType = TypeVar("PartType", bound=_Part)
+
+
+def replace(part: PartType, **changes: object) -> PartType:
+    """The same part with other attributes."""
+    return type(part)(**(vars(part) | changes))
+
+
+class Constant(_Part):
+    """A value as it was written."""
+
+    def __init__(self, value: Literals, start: int = 0, end: int = 0) -> None:
+        super().__init__(start, end)
+        self.value: Final = value
+
+    def _says(self) -> tuple[object, ...]:
+        return (repr(self.value),)  # 1 == True == 1.0, but a filter tells them apart
+
+
+class Compare(_Part):
     """FIELD OPERATOR CONSTANT; with `in` and `not in` any number of constants, else one.
 
     A chain (`1 < depth < 5`) is an And of such comparisons, whose places overlap.
     """
 
-    field: str  # a key of FIELDS
-    operator: Operator
-    constants: tuple[Constant, ...]
-    start: int = dataclasses.field(default=0, compare=False)
-    end: int = dataclasses.field(default=0, compare=False)
+    def __init__(
+        self, field: str, operator: Operator, constants: tuple[Constant, ...], start: int = 0, end: int = 0
+    ) -> None:
+        super().__init__(start, end)
+        self.field: Final = field  # a key of FIELDS
+        self.operator: Final = operator
+        self.constants: Final = constants
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+class _Operands(_Part):
+    def __init__(self, operands: tuple[Node, ...], start: int = 0, end: int = 0) -> None:
+        super().__init__(start, end)
+        self.operands: Final = operands
+
+
+class And(_Operands):
     """All of them; of none: true."""
 
-    operands: tuple[Node, ...]
-    start: int = dataclasses.field(default=0, compare=False)
-    end: int = dataclasses.field(default=0, compare=False)
 
-
-@dataclass(frozen=True, slots=True)
-class Or:
+class Or(_Operands):
     """Any of them; of none: false."""
 
-    operands: tuple[Node, ...]
-    start: int = dataclasses.field(default=0, compare=False)
-    end: int = dataclasses.field(default=0, compare=False)
 
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    operand: Node
-    start: int = dataclasses.field(default=0, compare=False)
-    end: int = dataclasses.field(default=0, compare=False)
+class Not(_Part):
+    def __init__(self, operand: Node, start: int = 0, end: int = 0) -> None:
+        super().__init__(start, end)
+        self.operand: Final = operand
 
 
 Node: TypeAlias = And | Or | Not | Compare
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(_Part):
     """A filter: its text, and what it says. A blank one is an And of nothing: every event."""
 
-    text: str = dataclasses.field(compare=False)
-    root: Node
+    def __init__(self, text: str, root: Node) -> None:
+        super().__init__(0, len(text))
+        self.text: Final = text
+        self.root: Final = root
+
+    def _says(self) -> tuple[object, ...]:
+        return (self.root,)
 
 
 def flat(node: Node) -> Iterator[Node]:
