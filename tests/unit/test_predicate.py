@@ -1,0 +1,562 @@
+"""Predicates in C against their meaning in Python: of single events, of sets of events, of bodies."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from predicates import NO_CODE, UNDEFINED, Code, Definitions, Event, Predicates, Run, Tree, holds, written
+from records import CONSTANTS, CONTAINERS, KINDS, NAMED, Record, Val, container, val
+
+NEVER, ALWAYS, MAYBE = range(3)
+INT64 = (-(1 << 63), (1 << 63) - 1)
+
+RUN = Run(
+    codes={
+        1: Code("app", "pay", "/home/me/app.py", 10, ("user", "amount")),
+        2: Code("app.shop", "Order.pay", "/home/me/shop.py", 20, ("self", "user", "argument 5")),
+        3: Code("app", "main.<locals>.pay_all", "/home/me/app.py", 30),
+        5: Code("Größe", "Größe", "größe.py", 40, ("größe",)),
+    },
+    threads={1: (100, 100, "MainThread"), 7: (100, 107, "worker"), 9: (200, 200, "Größe")},
+    types={1: "app.Order", 2: "app.make.<locals>.Point", 3: "ValueError", 4: "Größe", 6: "list"},
+)
+
+
+@pytest.fixture(scope="module")
+def predicates(tmp_path_factory: pytest.TempPathFactory) -> Predicates:
+    return Predicates(tmp_path_factory.mktemp("predicates"))
+
+
+@pytest.fixture(scope="module")
+def run(predicates: Predicates) -> Definitions:
+    return predicates.definitions(RUN)
+
+
+# ---- events and trees of all sorts ------------------------------------------------------------
+
+WORDS = [
+    "bob",
+    "alice",
+    "needle",
+    "Größe",
+    "it's",
+    "1",
+    "42",
+    "a\nbob",
+    "\x1babc",
+    "\u2028token",
+    "x\\n",
+    "",
+    'say "hi"',
+]
+NUMBERS = st.sampled_from([0, 1, 2, 10, 20, 42, 100, *INT64]) | st.integers(-50, 150)
+TEXT = st.sampled_from(WORDS) | st.text(st.sampled_from("bobneedl\n\x1b\u20281%_é'\"\\"), max_size=12)
+TYPES = st.sampled_from([0, 0, 0, *RUN.types, 99])
+LENGTHS = st.sampled_from([0, 0, 0, 50])
+
+
+def values(depth: int = 2) -> st.SearchStrategy[Val]:
+    simple = st.one_of(
+        st.builds(Val, st.just("constant"), st.integers(0, len(CONSTANTS) - 1), st.just(()), TYPES),
+        st.builds(Val, st.just("integer"), NUMBERS, st.just(()), TYPES),
+        st.builds(Val, st.just("floating"), st.floats(allow_nan=False), st.just(()), TYPES),
+        st.builds(Val, st.just("text"), TEXT.map(str.encode), st.just(()), TYPES, LENGTHS),
+        st.builds(Val, st.just("text"), TEXT.map(str.encode)),
+        st.builds(
+            Val, st.sampled_from(("data", "repr", "big")), TEXT.map(str.encode), st.just(()), TYPES, LENGTHS
+        ),
+        st.builds(Val, st.sampled_from(("text", "data")), st.binary(max_size=8)),
+        st.builds(Val, st.just("address"), st.integers(0, 1 << 48), st.just(()), TYPES),
+        st.builds(
+            Val,
+            st.just("named"),
+            st.integers(0, len(NAMED) - 1),
+            st.just(()),
+            TYPES,
+            LENGTHS,
+            TEXT.map(str.encode),
+        ),
+    )
+    if not depth:
+        return simple
+    items = st.lists(values(depth - 1), max_size=3).map(tuple)
+    return simple | st.builds(
+        Val, st.just("container"), st.integers(0, len(CONTAINERS) - 1), items, TYPES, LENGTHS
+    )
+
+
+@st.composite
+def events(draw: st.DrawFn) -> Event:
+    kind = draw(st.sampled_from(KINDS))
+    what = draw(st.sampled_from([0, 1, 2, 3, 4, 5, 77]))
+    names = draw(st.lists(TEXT.map(str.encode), max_size=3)) if kind == "log" else []
+    leaves = kind in ("return", "exception", "yield")
+    record = Record(
+        kind,
+        what if kind != "lost" else draw(st.integers(0, 100) | st.just((1 << 64) - 1)),
+        line=draw(st.sampled_from([0, 31, 32])) if kind in ("raise", "log") else 0,
+        values=() if kind == "lost" else tuple(draw(st.lists(values(), max_size=4))),
+        names=tuple(names),
+    )
+    return Event(
+        record,
+        id=draw(st.integers(0, 100)),
+        time=draw(st.integers(-10, 100)),
+        depth=draw(st.integers(0, 5)),
+        duration=draw(st.none() | st.integers(0, 100)) if leaves else None,
+        stream=draw(st.sampled_from(sorted(RUN.threads))),
+    )
+
+
+NUMBER_FIELDS = ("id", "run", "time", "pid", "tid", "line", "depth", "duration")
+TEXT_FIELDS = ("thread", "kind", "module", "file", "qualname", "func")
+ARGUMENT_TEXTS = ("name", "value", "text", "either", "type")
+FOUND = [
+    *WORDS, *KINDS, "MainThread", "app", "app.shop", "pay", "Order.pay", "user", "amount", "argument 1",
+    "argument 5", "argument 3", "return value", "exception", "message", "count", "yield value", "str", "int",
+    "app.Order", "'bob'", "?", "None", "ValueError('bob')", "[1, 'bob']", "\\n", "u2028", "x1b", "x1babc",
+    "nbob", "1babc", "u2028token", "28token", "oken", "bound method", "ORDER", "2",
+]  # fmt: skip
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> str:
+    text = draw(st.sampled_from(FOUND))
+    text = text.replace("\\", "\\\\") if draw(st.booleans()) else text
+    start, end = sorted((draw(st.integers(0, len(text))), draw(st.integers(0, len(text)))))
+    return draw(
+        st.sampled_from(
+            [
+                text,
+                f"%{text}%",
+                f"%{text}",
+                f"{text}%",
+                f"%{text[start:end]}%",
+                text[:start] + "_" + text[end:],
+            ]
+        )
+    )
+
+
+def conditions(numbers: Sequence[str], texts: Sequence[str]) -> st.SearchStrategy[Tree]:
+    number, text = st.sampled_from(numbers), st.sampled_from(texts)
+    found = st.sampled_from(FOUND) | TEXT
+    return st.one_of(
+        st.tuples(st.sampled_from(("=", "!=", "<", "<=", ">", ">=")), number, NUMBERS),
+        st.tuples(st.just("between"), number, NUMBERS, NUMBERS),
+        st.lists(NUMBERS, max_size=4).flatmap(lambda n: number.map(lambda f: ("in", f, *n))),
+        st.tuples(st.sampled_from(("=", "!=")), text, found),
+        st.lists(found, max_size=4).flatmap(lambda n: text.map(lambda f: ("in", f, *n))),
+        st.tuples(st.just("like"), text, patterns()),
+        st.tuples(st.just("like"), text, patterns()),
+    )
+
+
+def groups(leaves: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
+    return st.recursive(
+        leaves,
+        lambda members: (
+            st.lists(members, max_size=4).flatmap(
+                lambda some: st.sampled_from(("and", "or")).map(lambda word: (word, *some))
+            )
+            | members.map(lambda member: ("not", member))
+        ),
+        max_leaves=6,
+    )
+
+
+EVENT_CONDITIONS = conditions(NUMBER_FIELDS, TEXT_FIELDS)
+ARGUMENT_CONDITIONS = groups(conditions(("position",), ARGUMENT_TEXTS) | EVENT_CONDITIONS)
+ONE_ARGUMENT = groups(conditions(("position",), ARGUMENT_TEXTS))
+TREES = groups(EVENT_CONDITIONS | (ONE_ARGUMENT | ARGUMENT_CONDITIONS).map(lambda member: ("any", member)))
+
+
+# ---- what they mean ---------------------------------------------------------------------------
+
+
+@given(tree=TREES, event=events(), how=st.sampled_from(("decode", "skim", "head")))
+def test_a_single_event(predicates: Predicates, run: Definitions, tree: Tree, event: Event, how: str) -> None:
+    made = predicates.parse(tree)
+    body = predicates.body([event])
+    answer = predicates.lib.predicate_ask(made, run.facts(event, body, how))
+    assert answer == (ALWAYS if holds(tree, event, run) else NEVER)
+    # without its arguments: the same, or unknown
+    assert predicates.lib.predicate_ask(made, run.facts(event, None)) in (answer, MAYBE)
+
+
+FACTS = (
+    "id",
+    "time",
+    "depth",
+    "line",
+    "duration",
+    "has_duration",
+    "lacks_duration",
+    "kinds",
+    "run",
+    "thread",
+    "code",
+)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(
+    tree=TREES,
+    some=st.lists(events(), min_size=1, max_size=5),
+    known=st.sets(st.sampled_from(FACTS)),
+    wider=st.integers(0, 5),
+)
+def test_a_set_of_events(
+    predicates: Predicates, run: Definitions, tree: Tree, some: list[Event], known: set[str], wider: int
+) -> None:
+    made = predicates.parse(tree)
+    answer = predicates.lib.predicate_ask(made, run.set_facts(some, known, wider))
+    truths = {holds(tree, event, run) for event in some}
+    if answer == ALWAYS:
+        assert truths == {True}
+    elif answer == NEVER:
+        assert truths == {False}
+
+
+@given(tree=ARGUMENT_CONDITIONS, event=events())
+def test_a_single_argument(predicates: Predicates, run: Definitions, tree: Tree, event: Event) -> None:
+    """Conditions on the columns of a table of arguments: no `any` around them."""
+    made = untangled(predicates, tree)
+    facts = run.facts(event, predicates.body([event]))
+    for argument, value in zip(run.arguments(event.record), event.record.values, strict=False):
+        answer = predicates.lib.predicate_ask_argument(
+            made, facts, argument.position, run.string(argument.name), run.value(value)
+        )
+        assert answer == holds(tree, event, run, argument)
+
+
+def untangled(predicates: Predicates, tree: Tree) -> Any:
+    """Made by the functions, and not by the parser, which wants `any` around these."""
+    lib, ffi = predicates.lib, predicates.ffi
+
+    def make(tree: Tree) -> Any:
+        word, *rest = tree
+        if word in ("and", "or", "not"):
+            members = ffi.new("struct predicate *[]", [make(member) for member in rest])
+            return lib.predicate_group(("and", "or", "not").index(word), members, len(rest))
+        name, *values = rest
+        field = getattr(lib, f"FIELD_{name.upper()}")
+        match word:
+            case "like":
+                pattern = values[0].encode()
+                return lib.predicate_like(field, pattern, len(pattern), ord("\\"))
+            case "=" | "!=" | "in" if all(isinstance(value, str) for value in values) and values:
+                each = [value.encode() for value in values]
+                made = [lib.predicate_equal(field, value, len(value)) for value in each]
+                whole = lib.predicate_group(lib.GROUP_OR, ffi.new("struct predicate *[]", made), len(made))
+                return whole if word != "!=" else lib.predicate_group(
+                    lib.GROUP_NOT, ffi.new("struct predicate *[]", [whole]), 1
+                )  # fmt: skip
+            case "in":
+                return lib.predicate_numbers(field, ffi.new("int64_t[]", values), len(values))
+        low, high = INT64
+        spans = {
+            "=": [(values[0], values[0])],
+            "!=": [(low, values[0] - 1), (values[0] + 1, high)],
+            "<": [(low, values[0] - 1)],
+            "<=": [(low, values[0])],
+            ">": [(values[0] + 1, high)],
+            ">=": [(values[0], high)],
+            "between": [(values[0], values[-1])],
+        }[word]
+        made = [lib.predicate_range(field, a, b) for a, b in spans if low <= a <= b <= high]
+        return lib.predicate_group(lib.GROUP_OR, ffi.new("struct predicate *[]", made), len(made))
+
+    return ffi.gc(make(tree), lib.predicate_free)
+
+
+# ---- what must be told without the event ------------------------------------------------------
+
+
+def ask_code(predicates: Predicates, run: Definitions, tree: Tree | str, code: int, *kinds: str) -> int:
+    """The answer for all events of these kinds in a function."""
+    facts = predicates.ffi.new("struct facts *", predicates.lib.facts_unknown)
+    facts.kinds = sum(1 << KINDS.index(kind) + 1 for kind in kinds)
+    facts.run = run.c
+    facts.code = predicates.lib.run_code_find(run.c, code)
+    return int(predicates.lib.predicate_ask(predicates.parse(tree), facts))
+
+
+@pytest.mark.parametrize(
+    ("tree", "code", "kinds", "answer"),
+    [
+        ('(= func "pay")', 1, KINDS, ALWAYS),
+        ('(= func "pay")', 2, KINDS, ALWAYS),
+        ('(= qualname "pay")', 2, KINDS, NEVER),
+        ('(like module "app%")', 2, KINDS, ALWAYS),
+        ("(= line 20)", 2, ("call", "return"), ALWAYS),
+        ("(= line 20)", 2, ("call", "raise"), MAYBE),
+        ("(> duration 5)", 2, ("call", "raise"), NEVER),
+        ("(> duration 5)", 2, ("call", "return"), MAYBE),
+        ('(= kind "call")', 2, ("call",), ALWAYS),
+        ('(like kind "_e%")', 2, ("return", "resume"), ALWAYS),
+        ('(!= kind "call")', 2, ("call", "log"), MAYBE),
+        ('(any (= name "user"))', 1, ("call",), MAYBE),
+        ('(any (= name "user"))', 3, ("call",), NEVER),
+        ('(any (= name "user"))', 1, ("return", "exception", "yield", "lost"), NEVER),
+        ('(any (= name "user"))', 1, ("log",), MAYBE),
+        ('(not (any (= name "user")))', 3, ("call",), ALWAYS),
+        ('(any (and (= name "user") (like value "%bob%")))', 3, ("call", "return"), NEVER),
+        ('(any (and (= name "user") (= position 0)))', 2, ("call",), NEVER),
+        ('(any (and (= name "user") (= position 1)))', 2, ("call",), MAYBE),
+        ('(any (= name "argument 4"))', 2, ("call",), MAYBE),
+        ('(any (like name "%ment%"))', 3, ("call",), MAYBE),
+        ('(any (= name "argument"))', 3, ("call",), MAYBE),
+        ('(any (= name "argument1"))', 3, ("call",), NEVER),
+        ('(any (= name "return value"))', 2, ("return",), MAYBE),
+        ('(any (= name "return value"))', 2, ("call", "raise", "resume"), NEVER),
+        ('(any (= name "count"))', 0, ("lost",), MAYBE),
+        ('(any (= name "counts"))', 0, ("lost",), NEVER),
+        ('(any (= value "1"))', 1, ("call",), MAYBE),
+        ('(any (and (= value "1") (= func "no")))', 1, ("call",), NEVER),
+        ('(any (= name "user"))', 77, ("call",), NEVER),
+        ('(any (= name "argument 1"))', 77, ("call",), MAYBE),
+    ],
+)
+def test_what_function_and_kind_tell(
+    predicates: Predicates, run: Definitions, tree: str, code: int, kinds: tuple[str, ...], answer: int
+) -> None:
+    assert ask_code(predicates, run, tree, code, *kinds) == answer
+
+
+def test_nothing_known_tells_nothing(predicates: Predicates) -> None:
+    unknown = predicates.ffi.new("struct facts *", predicates.lib.facts_unknown)
+    for name in (*NUMBER_FIELDS, *TEXT_FIELDS):
+        made = predicates.parse(f"(= {name} 1)" if name in NUMBER_FIELDS else f'(= {name} "call")')
+        assert predicates.lib.predicate_ask(made, unknown) == MAYBE
+
+
+def bounds(predicates: Predicates, tree: str, name: str) -> tuple[int, int]:
+    found = predicates.lib.predicate_bounds(
+        predicates.parse(tree), getattr(predicates.lib, f"FIELD_{name.upper()}")
+    )
+    return found.low, found.high
+
+
+def test_bounds(predicates: Predicates) -> None:
+    assert bounds(predicates, "(between time 5 9)", "time") == (5, 9)
+    assert bounds(predicates, "(between time 5 9)", "id") == INT64
+    assert bounds(predicates, "(and (> time 5) (and (<= time 9) (!= time 7)))", "time") == (6, 9)
+    assert bounds(predicates, "(and (or (> time 5) (= id 1)) (< time 9))", "time") == (INT64[0], 8)
+    assert bounds(predicates, "(in id 9 4 7)", "id") == (4, 9)
+    assert bounds(predicates, "(not (= id 1))", "id") == INT64
+    low, high = bounds(predicates, "(in id)", "id")
+    assert low > high
+
+
+# ---- bodies -----------------------------------------------------------------------------------
+
+
+@st.composite
+def sought(draw: st.DrawFn) -> Tree:
+    condition = conditions(("position",), ("value", "text", "either"))
+    member = draw(condition | groups(condition | EVENT_CONDITIONS))
+    tree: Tree = ("any", member)
+    return draw(
+        st.sampled_from(
+            [tree, ("and", tree, ("any", draw(condition))), ("or", tree, ("any", draw(condition)))]
+        )
+    )
+
+
+@given(tree=sought() | TREES, some=st.lists(events(), max_size=4))
+def test_a_body_with_an_event_that_meets_it_may_have_one(
+    predicates: Predicates, run: Definitions, tree: Tree, some: list[Event]
+) -> None:
+    body = predicates.body(some)
+    may_be = predicates.lib.predicate_may_be_in(
+        predicates.parse(tree), predicates.ffi.from_buffer(body), len(body), run.c
+    )
+    assert may_be or not any(holds(tree, event, run) for event in some)
+
+
+@given(data=st.data(), event=events())
+def test_any_piece_of_what_is_shown_may_be_in_the_body(
+    predicates: Predicates, run: Definitions, data: st.DataObject, event: Event
+) -> None:
+    body = predicates.body([event])
+    for argument in run.arguments(event.record):
+        for name in ("value", "text"):
+            shown = getattr(argument, name)
+            start = data.draw(st.integers(0, len(shown)))
+            piece = shown[start : start + data.draw(st.integers(3, 12))]
+            pattern = piece.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+            pattern = re.sub("[a-z]", lambda letter: letter[0].upper(), pattern)
+            for tree in (
+                ("like", name, f"%{pattern}%"),
+                ("=", name, shown),
+                ("like", "either", f"%{pattern}%"),
+            ):
+                made = predicates.parse(("any", tree))
+                assert predicates.lib.predicate_may_be_in(
+                    made, predicates.ffi.from_buffer(body), len(body), run.c
+                )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value", "answer"),
+    [
+        ("%needle%", val("a haystack"), False),
+        ("%needle%", val("a NEEDLE"), True),
+        ("%needle%", val("a\needle"), True),  # the n may be the end of \n
+        ("%needle%", val("peedle"), False),
+        ("%bob%", val("a job"), False),
+        ("%bob%", val("\x0bob, and what \x0bob shows"), True),
+        ("%order%", container("LIST", type=1), True),  # from the type's name
+        ("%orders%", container("LIST", type=1), False),
+        ("%function%", val(1), True),
+        ("%functions%", val(1), False),
+        ("%12345%", val(1), True),
+        ("%deadbeef%", val(1), True),
+        ("%redacted%", val(1), True),
+        ("%na%", val(1), True),  # too short
+        ("%a b c%", val(1), True),
+        ("%u2028token%", val("\u2028token"), True),
+        ("%28token%", val("\u2028token"), True),
+        ("%28token%", val("28 token"), False),
+    ],
+)
+def test_what_a_body_may_have(
+    predicates: Predicates, run: Definitions, pattern: str, value: Val, answer: bool
+) -> None:
+    body = predicates.body([Event(Record("return", 1, values=(value,)))])
+    made = predicates.parse(("any", ("like", "value", pattern)))
+    held = predicates.ffi.from_buffer(body)
+    assert predicates.lib.predicate_may_be_in(made, held, len(body), run.c) == answer
+    assert predicates.lib.predicate_may_be_in(made, held, len(body), predicates.ffi.NULL)
+
+
+# ---- long values ------------------------------------------------------------------------------
+
+
+def test_values_longer_than_any_buffer(predicates: Predicates, run: Definitions) -> None:
+    event = Event(Record("return", 1, values=(val("\u2028" * 20000 + "end"),)))
+    facts = run.facts(event, predicates.body([event]))
+    for name, pattern, answer in (
+        ("value", "%2028end'", ALWAYS),
+        ("text", "%end", ALWAYS),
+        ("either", "%2028end", NEVER),
+        ("text", "%2028end", NEVER),
+    ):
+        made = predicates.parse(("any", ("like", name, pattern)))
+        assert predicates.lib.predicate_ask(made, facts) == answer
+
+
+# ---- the text form ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "position 0: a ( is missing"),
+        ("time", "position 0: a ( is missing"),
+        ("(", "position 1: an operator is missing"),
+        ("(and", "position 4: a ( is missing"),
+        ("(and (= id 1)", "position 13: a ( is missing"),
+        ("(= id 1", "position 7: a ) is missing"),
+        ("(= id 1) 2", "position 9: something stands behind the end"),
+        ("(= id 1 2)", "position 8: a ) is missing"),
+        ("(= id)", "position 5: a number is missing"),
+        ('(= id "1")', "position 6: a number is missing"),
+        ("(= id one)", "position 6: 'one' is not a number"),
+        ("(= id 9223372036854775808)", "position 6: 9223372036854775808 does not fit in 64 bits"),
+        ("(= id -9223372036854775809)", "position 6: -9223372036854775809 does not fit in 64 bits"),
+        ("(=  idd 1)", "position 4: there is no field 'idd'"),
+        ("(=)", "position 2: a field is missing"),
+        ("(~ id 1)", "position 1: '~' is none of and or not any = != < <= > >= between in like"),
+        ('(like id "%")', "position 1: like is for texts, not for numbers"),
+        ('(< func "%")', "position 1: < is for numbers, not for texts"),
+        ("(= func pay)", 'position 8: a text in " is missing'),
+        ('(= func "pay)', 'position 8: a text has no closing "'),
+        ('(= func "\\n")', 'position 9: a backslash in a text stands before " or \\'),
+        ('(= value "x")', "position 3: value is an argument's: it stands inside of (any ...)"),
+        ('(any (any (= value "x")))', "position 6: any inside of any"),
+        ("(not)", "position 4: not has one member"),
+        ("(any (= id 1) (= id 2))", "position 14: any has one member"),
+    ],
+)
+def test_mistakes_are_told_with_their_place(predicates: Predicates, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        predicates.parse(text)
+
+
+def test_depth_is_limited(predicates: Predicates) -> None:
+    most = predicates.lib.PREDICATE_DEPTH_MAX
+    assert predicates.parse("(not " * (most - 1) + "(and)" + ")" * (most - 1))
+    with pytest.raises(ValueError, match="position 1000: nested more than 200 deep"):
+        predicates.parse("(not " * most + "(and)" + ")" * most)
+    with pytest.raises(ValueError, match="nested more than"):
+        predicates.parse("(and (not " * 1_000_000)
+
+
+def test_a_message_fits_its_buffer(predicates: Predicates) -> None:
+    for size in range(40):
+        message = predicates.ffi.new("char[]", b"#" * size)
+        assert predicates.lib.predicate_parse(b"(= xyz 1)", 9, message, size) == predicates.ffi.NULL
+        text = predicates.ffi.buffer(message)[:]
+        assert text[-1:] == b"\0"
+        assert text[: max(0, size - 1)] in b"position 3: there is no field 'xyz'" + b"\0" + b"#" * 40
+
+
+def test_huge_predicates(predicates: Predicates, run: Definitions) -> None:
+    event = Event(Record("call", 1, values=(val("bob"),)), id=99_999)
+    facts = run.facts(event, predicates.body([event]))
+    for tree in (
+        ("or", *(("=", "id", n) for n in range(100_000))),
+        ("in", "id", *range(100_000)),
+        ("in", "func", *map(str, range(100_000)), "pay"),
+        ("any", ("in", "value", *map(str, range(100_000)), "'bob'")),
+        ("any", ("or", *(("=", "text", str(n)) for n in range(100_000)), ("=", "text", "bob"))),
+        ("not", ("in", "func", *map(str, range(100_000)))),
+    ):
+        assert predicates.lib.predicate_ask(predicates.parse(tree), facts) == ALWAYS
+
+
+@given(tree=TREES)
+def test_spaces_do_not_matter(predicates: Predicates, tree: Tree) -> None:
+    text = written(tree)
+    if '"' not in text:
+        predicates.parse(text.replace("(", " (\n").replace(")", "\t ) "))
+    predicates.parse(text)
+
+
+@given(text=st.text(st.sampled_from('()"\\ =<>andorytimelikevalue019-\0é')))
+def test_any_text_is_read_or_refused(predicates: Predicates, text: str) -> None:
+    message = predicates.ffi.new("char[]", 200)
+    data = text.encode()
+    made = predicates.lib.predicate_parse(data, len(data), message, 200)
+    if made == predicates.ffi.NULL:
+        assert predicates.ffi.string(message).startswith(b"position ")
+    predicates.lib.predicate_free(made)
+
+
+# ---- definitions ------------------------------------------------------------------------------
+
+
+def test_definitions_by_number(predicates: Predicates, run: Definitions) -> None:
+    def text(string: Any) -> str:
+        return bytes(predicates.ffi.buffer(string.text, string.size)).decode()
+
+    def code(number: int) -> tuple[str, ...]:
+        found = predicates.lib.run_code_find(run.c, number)
+        return text(found.module), text(found.func), text(found.file), text(found.last)
+
+    assert code(2) == ("app.shop", "Order.pay", "/home/me/shop.py", "pay")
+    assert code(0) == ("", "", "", "") == (NO_CODE.module, NO_CODE.func, NO_CODE.file, "")
+    assert code(4) == code(77) == code((1 << 32) - 1) == ("?", "?", "?", "?")
+    assert UNDEFINED.module == "?"
+    for stream in range(12):
+        thread = predicates.lib.run_thread_find(run.c, stream)
+        if stream in RUN.threads:
+            assert (thread.pid, thread.tid, text(thread.name)) == RUN.threads[stream]
+        else:
+            assert thread == predicates.ffi.NULL
