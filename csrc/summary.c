@@ -176,14 +176,14 @@ static void forget(struct summary_maker *maker)
 
 /* ---- the walk ----------------------------------------------------------------------------- */
 
-/* What an event does to the open calls, and whether it is a call. */
-enum motion { STAYS = 1, ENTERS = 2, LEAVES = 4, CALLS = 8 };
+/* What an event does to the open calls, in bits above those of summary.kinds. */
+enum motion { KINDS = (1 << 10) - 1, ENTERS = 1 << 10, LEAVES = 1 << 11 };
 
-#define TAG(kind) [WIRE_TAG(kind, WIRE_VARINT)]
-static const uint8_t motions[256] = { /* by a record's first tag; a lost record has no code and is left out */
-    TAG(EVENT_CALL) = ENTERS | CALLS, TAG(EVENT_RETURN) = LEAVES, TAG(EVENT_EXCEPTION) = LEAVES,
-    TAG(EVENT_YIELD) = LEAVES,        TAG(EVENT_RESUME) = ENTERS, TAG(EVENT_THROW) = ENTERS,
-    TAG(EVENT_RAISE) = STAYS,         TAG(EVENT_LOG) = STAYS,
+#define MOVES(kind, motion) [WIRE_TAG(kind, WIRE_VARINT)] = 1 << kind | (motion)
+static const uint16_t motions[256] = { /* by a record's first tag; 0: not one with a code */
+    MOVES(EVENT_CALL, ENTERS),   MOVES(EVENT_RETURN, LEAVES), MOVES(EVENT_EXCEPTION, LEAVES),
+    MOVES(EVENT_RESUME, ENTERS), MOVES(EVENT_YIELD, LEAVES),  MOVES(EVENT_THROW, ENTERS),
+    MOVES(EVENT_RAISE, 0),       MOVES(EVENT_LOG, 0),
 };
 
 /* A varint of up to four bytes as it stands, in a word: of two numbers the larger one has the larger
@@ -218,7 +218,7 @@ static inline size_t get_word(const uint8_t *p, uint32_t *word)
 /* What is read off a record. */
 struct head {
     const uint8_t *next;
-    uint32_t tag, motion, code;
+    uint32_t motion, code;
     uint32_t span; /* a word: the field elapsed, or time where that is absent */
 };
 
@@ -244,8 +244,7 @@ static inline __attribute__((always_inline)) bool read_usual(const uint8_t *p, c
         return false;
     head->next = p + length;
 
-    head->tag = p[0];
-    head->motion = motions[head->tag];
+    head->motion = motions[p[0]];
     head->code = p[1];
     p += 2;
     if (head->code >= 0x80) {
@@ -268,16 +267,16 @@ struct tally {
     int64_t open, max_depth;
     uint64_t max_duration;
     uint32_t longest; /* the word of max_duration */
-    uint32_t kinds;
+    uint32_t kinds; /* and motions */
 };
 
-static inline __attribute__((always_inline)) void move(struct tally *tally, uint32_t tag, uint32_t motion)
+static inline __attribute__((always_inline)) void move(struct tally *tally, uint32_t motion)
 {
     /* as segment_next has it: an event that enters no function lies in the innermost open one */
     int64_t depth = tally->open - !(motion & ENTERS);
     tally->max_depth = depth > tally->max_depth ? depth : tally->max_depth;
-    tally->open += (int64_t)((motion & ENTERS) != 0) - ((motion & LEAVES) != 0);
-    tally->kinds |= 1u << (tag >> 3);
+    tally->open += (int64_t)(motion / ENTERS & 1) - (motion / LEAVES & 1);
+    tally->kinds |= motion;
 }
 
 static inline void take_duration(struct tally *tally, uint64_t duration)
@@ -320,24 +319,23 @@ bool summary_make(struct summary_maker *maker, const uint8_t *body, size_t size,
         struct head head;
         if (read_usual(p, end, &head)) {
             p = head.next;
-            move(&tally, head.tag, head.motion);
+            move(&tally, head.motion);
             if (__builtin_expect(head.span > tally.longest, 0) && head.motion & LEAVES)
                 take_duration(&tally, word_number(head.span));
-            memory = count(maker, head.code, (head.motion & CALLS) != 0);
+            memory = count(maker, head.code, head.motion >> EVENT_CALL & 1);
         } else if (is_record(p, end)) {
             struct event event;
-            uint32_t tag, motion;
+            uint32_t motion;
 
             if (!(p = read_any(p, end, &event)))
                 break;
-            tag = WIRE_TAG((uint32_t)event.kind, WIRE_VARINT);
-            motion = motions[tag];
+            motion = motions[WIRE_TAG(event.kind, WIRE_VARINT)] | 1u << event.kind;
             if (event.has_depth)
                 tally.open = event.depth;
-            move(&tally, tag, motion);
+            move(&tally, motion);
             if (motion & LEAVES)
                 take_duration(&tally, event.has_elapsed ? event.elapsed : event.time);
-            memory = count(maker, event.code, (motion & CALLS) != 0);
+            memory = count(maker, event.code, motion >> EVENT_CALL & 1);
         } else if (!(p = skip_unknown(p, end))) {
             break;
         }
@@ -345,7 +343,7 @@ bool summary_make(struct summary_maker *maker, const uint8_t *body, size_t size,
     /* segment_next ends at these bounds. A body is too short to get below the lower one by more than
      * it could come up again. */
     summary->max_depth = (int32_t)(tally.max_depth > INT32_MAX ? INT32_MAX : tally.max_depth);
-    summary->kinds = tally.kinds;
+    summary->kinds = tally.kinds & KINDS;
     summary->max_duration = tally.max_duration;
     if (memory && write_codes(maker, summary))
         return true;

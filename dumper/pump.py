@@ -33,13 +33,14 @@ if TYPE_CHECKING:
     from .definitions import Rows
 
 if sys.version_info >= (3, 14):
-    from compression.zstd import ZstdCompressor
+    from compression.zstd import CompressionParameter, ZstdCompressor
 else:
-    from backports.zstd import ZstdCompressor
+    from backports.zstd import CompressionParameter, ZstdCompressor
 
 # zstd's level by how much of the ring is in use. Still lower ones write so much more that nothing is
 # won; docs/dumper.md has the measurements.
 LEVELS = ((0.5, 1), (1.0, -1))
+MIN_MATCH = 7  # bytes; zstd takes 6 for so little data, which is slower, and mostly larger, for records
 BATCHES = 16  # of a full ring
 WAIT_BUSY = 0.008  # s: some chunks come together, and are still in the caches
 WAIT_IDLE = 0.04  # s, reached step by step; both less where a ring is small:
@@ -54,6 +55,13 @@ LINGER_SECONDS = 0.2  # for a child that is just registering, when its parent di
 START_SECONDS = 60.0  # for the first process
 
 Key = tuple[int, int]  # stream, sequence
+
+
+def compressor(level: int) -> ZstdCompressor:
+    """For bodies of chunks."""
+    return ZstdCompressor(
+        options={CompressionParameter.compression_level: level, CompressionParameter.min_match: MIN_MATCH}
+    )
 
 
 class Pump:
@@ -81,7 +89,7 @@ class Pump:
         self._wait_busy = min(WAIT_BUSY, self._wait_idle)
         self._batch_size = max(1, ring.chunk_count // BATCHES)
         self._segments = Segments()
-        self._compressors = {level: ZstdCompressor(level) for _, level in LEVELS}
+        self._compressors = {level: compressor(level) for _, level in LEVELS}
         self._new: list[Process] = []  # not in the database yet
         self._unsaid: list[Process] = []  # saved, and not told so
         self._stored: dict[Key, int] = {}  # bytes of unfinished chunks that are in the database
