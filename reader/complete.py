@@ -130,7 +130,9 @@ def literal(pattern: str, quote: str = "'") -> str:
 
 
 def pattern_of(name: str) -> str:
-    """The pattern for LIKE that a name fits. `_` is left alone: it fits itself."""
+    """The pattern for LIKE that a name fits. `_` is left alone: it fits itself. Lone surrogates and NUL
+    are escapes in the columns, too."""
+    name = re.sub("[\0\ud800-\udfff]", lambda found: found[0].encode("unicode_escape").decode(), name)
     return name.replace("\\", "\\\\").replace("%", "\\%")
 
 

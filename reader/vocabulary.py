@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from heapq import nsmallest
 from typing import AnyStr
 
@@ -56,7 +56,7 @@ class Vocabulary:
         self._sorted = sorted([*known, *(name for name in self._names if name not in known)], key=_fold)
         self._keys = [_fold(name) for name in self._sorted]
         self._by_length = sorted(self._sorted, key=len)
-        text = "\n" + "\n".join([name.replace("\n", " ") for name in self._by_length])
+        text = "".join(["\n" + name.replace("\n", " ") for name in self._by_length])
         self._plain = _encoded(text)
         text = _CAMEL.sub(rf"\1{_START}\2", text)
         for separator in "\n" + _SEPARATORS:
@@ -158,25 +158,35 @@ def tolerance(written: str) -> int:
 
 def distance(a: str, b: str, most: int) -> int:
     """Letters to insert, remove, replace or swap with the next one; more than `most`: most + 1."""
+    far = most + 1
     if abs(len(a) - len(b)) > most:
-        return most + 1
-    before: Sequence[int] = ()
-    row = list(range(len(b) + 1))
+        return far
+    same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    a, b = a[same:], b[same:]
+    # Row i of the matrix, but only the places i - most … i + most of b: elsewhere it is too far. What
+    # stood left of a place is one further to the right in the row above.
+    width = 2 * most + 1
+    before, row = [far] * width, [j if 0 <= j <= len(b) else far for j in range(-most, most + 1)]
     for i, x in enumerate(a, 1):
-        # outside of this band there are more than `most` insertions
-        low, high = max(1, i - most), min(len(b), i + most)
-        new = [most + 1] * (len(b) + 1)
-        new[0] = i
-        for j in range(low, high + 1):
+        new = [far] * width
+        for k in range(max(most - i, 0), min(len(b) - i + most + 1, width)):
+            j = i + k - most
+            if j == 0:
+                new[k] = i
+                continue
             y = b[j - 1]
-            best = row[j - 1] if x == y else 1 + min(row[j - 1], row[j], new[j - 1])
-            if before and j > 1 and x == b[j - 2] and a[i - 2] == y:
-                best = min(best, before[j - 2] + 1)
-            new[j] = best
-        if min(new) > most and min(row) > most:
-            return most + 1
+            best = row[k] + (x != y)
+            if k + 1 < width and row[k + 1] < best:
+                best = row[k + 1] + 1
+            if k and new[k - 1] < best:
+                best = new[k - 1] + 1
+            if i > 1 and j > 1 and before[k] < best and x == b[j - 2] and a[i - 2] == y:
+                best = before[k] + 1
+            new[k] = best
         before, row = row, new
-    return min(row[-1], most + 1)
+        if min(row) > most and min(before) > most:
+            return far
+    return min(row[len(b) - len(a) + most], far)
 
 
 def _fold(text: str) -> str:
