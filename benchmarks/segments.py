@@ -1,22 +1,25 @@
 """`python -m benchmarks.segments DATABASE`: what storing the segments of a recording costs, by zstd
-level and by SQLite's page size. Prints the tables of docs/dumper.md. Processor time, the least of
-several rounds."""
+level and by SQLite's page size, and what their summaries cost. Prints the tables of docs/dumper.md.
+Processor time, the least of several rounds."""
 
 import os
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import apsw
 
 if sys.version_info >= (3, 14):
-    from compression.zstd import ZstdCompressor, decompress
+    from compression.zstd import CompressionParameter, ZstdCompressor, decompress
 else:
-    from backports.zstd import ZstdCompressor, decompress
+    from backports.zstd import CompressionParameter, ZstdCompressor, decompress
 
 LEVELS = (3, 1, -1, -5, -20, -100)
+MIN_MATCH = 7  # as the dumper has it
 PAGE_SIZES = (4096, 8192, 16384, 32768)
 ROUNDS = 5
 SEGMENTS = 1000  # written with each page size
@@ -35,7 +38,9 @@ def least_time(work: Callable[[], object]) -> float:
 
 
 def compress_all(bodies: list[bytes], level: int) -> list[bytes]:
-    compressor = ZstdCompressor(level)
+    compressor = ZstdCompressor(
+        options={CompressionParameter.compression_level: level, CompressionParameter.min_match: MIN_MATCH}
+    )
     return [compressor.compress(body, ZstdCompressor.FLUSH_FRAME) for body in bodies]
 
 
@@ -62,9 +67,12 @@ def main(database: str) -> None:
     bodies = [decompress(data) for data, _ in rows]
     events = sum(count for _, count in rows)
     print(f"{len(rows)} segments, {events / len(rows):,.0f} events each")
-    print(f"raw: {sum(map(len, bodies)) / events:.1f} bytes an event\n")
+    print(f"raw: {sum(map(len, bodies)) / events:.1f} bytes an event", flush=True)
 
-    print("| zstd level | ns an event | bytes an event |\n| --- | --- | --- |")
+    summaries = Path(__file__).parent / "inside" / "summaries.py"
+    subprocess.run([sys.executable, "-P", summaries, database], check=True)
+
+    print("\n| zstd level | ns an event | bytes an event |\n| --- | --- | --- |")
     for level in LEVELS:
         seconds = least_time(partial(compress_all, bodies, level))
         size = sum(map(len, compress_all(bodies, level)))

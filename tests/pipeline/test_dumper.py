@@ -66,6 +66,22 @@ def test_an_unfinished_chunk_is_in_the_database_and_grows_in_its_row(tmp_path: P
     assert list(stored_calls(ring.database).values()) == [[0, 1, 2, 3, 4]]
 
 
+def test_a_segment_has_the_summary_of_what_it_holds_so_far(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    row = "SELECT max_depth, kinds, max_duration, codes FROM segment"
+    producer.calls(3, code=7)
+    wait_for(lambda: stored(ring) == 3, "the first calls")
+    assert rows(ring.database, row) == [(2, 1 << 1, 0, b"\x07\x03")]
+    producer.calls(2, code=300)
+    wait_for(lambda: stored(ring) == 5, "more calls")
+    grown = [(4, 1 << 1, 0, b"\x07\x03\xa5\x02\x02")]
+    assert rows(ring.database, row) == grown
+    finish(dumper, producer)
+    assert rows(ring.database, row) == grown
+
+
 def test_definitions_become_rows(tmp_path: Path) -> None:
     ring = TestRing(tmp_path)
     dumper = Dumper(ring)
