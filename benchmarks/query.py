@@ -28,11 +28,10 @@ TEXTS = ("thread", "kind", "module", "func", "file")
 ABSENT = "%nowhere to be found%"
 COUNT = "SELECT count(*) FROM event WHERE func = ?"
 LIKE = "SELECT count(*) FROM argument WHERE value LIKE ?"
-# in SQLite, all columns of all rows; in Python, too
-ROWS_SQLITE = "SELECT count(*), " + ", ".join(
-    f"max(octet_length({name}))" if name in TEXTS else f"max({name})" for name in COLUMNS.split(", ")
+# all columns of all rows, for as little as can be made of them in SQLite
+ROWS_SQLITE = "SELECT count({}) FROM event".format(
+    " | ".join(f"octet_length({name})" if name in TEXTS else name for name in COLUMNS.split(", "))
 )
-ROWS_SQLITE += " FROM event"
 ROWS_PYTHON = f"SELECT {COLUMNS} FROM event"
 PAGE = f"SELECT {COLUMNS} FROM event WHERE time >= ? ORDER BY time, id LIMIT 60"
 FIRST_HIT = f"SELECT {COLUMNS} FROM event WHERE func = ? ORDER BY time LIMIT 1"
@@ -57,8 +56,7 @@ class Question:
 @dataclass
 class Answer:
     times: list[float]  # seconds
-    rows: int  # that came the last time
-    row: list[Any]  # the last of them
+    row: list[Any]  # the last of the last time
 
     @property
     def best(self) -> float:
@@ -133,7 +131,6 @@ def rows(options: Options) -> list[Row]:
         *pages(large, events, 4 * rounds),
         *scans(large, events, middle, most, bounds, rounds),
         *against_rows(paths[5], most, rounds),
-        *handed_out(paths[5], rounds),
         linear(paths, most, rounds),
         scan_memory(large, events),
     ]
@@ -250,67 +247,81 @@ def scans(path: Path, events: int, middle: str, most: str, bounds: Sequence[floa
 
 
 def against_rows(path: Path, most: str, rounds: int) -> list[Row]:
-    """The same two questions to ordinary tables with a row an event and a row an argument."""
+    """The same questions to ordinary tables with a row an event and a row an argument."""
     events = count(path)
-    questions = [Question(COUNT, [[most]], rounds), Question(LIKE, [[ABSENT]], rounds)]
-    ours = ask(path, questions).answers
     with tempfile.TemporaryDirectory(prefix="plain-", dir=path.parent) as folder:
         plain = Path(folder) / "plain.sqlite"
-        settings = "PRAGMA plain.journal_mode = OFF; PRAGMA plain.synchronous = OFF"
-        loading = ask(
-            path,
-            [
-                Question("ATTACH ? AS plain", [[str(plain)]], 1),
-                Question(settings + ";" + PLAIN, repeat=1),
-                Question(LOAD, repeat=1),
-            ],
-        )
-        size, load = plain.stat().st_size, loading.answers[-1].best
-        theirs = ask(plain, questions, plain=True).answers
-        indexed = ask(
-            plain,
-            [Question("CREATE INDEX event_func ON event (func)", repeat=1), questions[0]],
-            plain=True,
-        ).answers
+        load = loaded(path, plain)
+        size = plain.stat().st_size
+        ours, theirs = both(path, plain, most, rounds)
+        index = Question("CREATE INDEX event_func ON event (func)", repeat=1)
+        made, indexed = ask(plain, [index, Question(COUNT, [[most]], rounds)], plain=True).answers
         indexed_size = plain.stat().st_size
-    if [of.row for of in ours] != [of.row for of in theirs]:
-        raise Failed(f"{path}: {[of.row for of in ours]} here, {[of.row for of in theirs]} in rows")
-    names = ("count(*) with func = 'x'", "value LIKE '%needle%'")
-    ratios = [them.best / us.best for us, them in zip(ours, theirs, strict=True)]
+    ratios = {name: theirs[name].best / ours[name].best for name in ours}
     lines = [
-        (name, f"{us.best * 1e3:.1f}", f"{them.best * 1e3:.1f}", f"{ratio:.0f}x")
-        for name, us, them, ratio in zip(names, ours, theirs, ratios, strict=True)
+        (name, f"{ours[name].best * 1e3:.1f}", f"{theirs[name].best * 1e3:.1f}", f"{ratio:.1f}x")
+        for name, ratio in ratios.items()
     ]
     say(table((f"ms, {million(events)} million events", "recording", "one row an event", "ratio"), lines))
     say(
-        f"bytes: {path.stat().st_size:,} here, {size:,} in rows, written in {load:.1f} s (what reading the "
-        f"recording takes is in it). With an index on func: {indexed_size:,} bytes, {indexed[0].best:.1f} s "
-        f"to make, then {indexed[1].best * 1e3:.1f} ms for count(*)"
+        f"bytes: {path.stat().st_size:,} here, {size:,} in rows, loaded in {load:.1f} s (reading the "
+        f"recording included); with an index on func {indexed_size:,}, made in {made.best:.1f} s, that "
+        f"answers count(*) in {indexed.best * 1e3:.1f} ms"
+    )
+    by_func, like, *_ = ratios.values()
+    inside, tuples = (
+        tuple(events / of[name].best / 1e6 for of in (ours, theirs)) for name in list(ratios)[2:]
     )
     return [
         Row(
             "the same two against one row an event in an ordinary table",
             "10x",
             "40x",
-            f"{ratios[0]:.0f}x, {ratios[1]:.0f}x (the table: {size / path.stat().st_size:.0f}x the size, "
+            f"{by_func:.0f}x, {like:.0f}x (the table: {size / path.stat().st_size:.0f}x the size, "
             f"loaded at {events / load / 1e6:.2f} million events a second)",
-        )
-    ]
-
-
-def handed_out(path: Path, rounds: int) -> list[Row]:
-    """All columns of all rows."""
-    events = count(path)
-    questions = [Question(ROWS_SQLITE, repeat=rounds), Question(ROWS_PYTHON, repeat=rounds)]
-    inside, tuples = (events / of.best / 1e6 for of in ask(path, questions).answers)
-    return [
+        ),
         Row(
             "rows handed out with all columns, million a second",
             "2",
             "5",
-            f"{inside:.1f} inside SQLite, {tuples:.1f} as Python's tuples",
-        )
+            f"{inside[0]:.1f} inside SQLite, {tuples[0]:.1f} as Python's tuples "
+            f"(of the ordinary table: {inside[1]:.1f}, {tuples[1]:.1f})",
+        ),
     ]
+
+
+def loaded(path: Path, plain: Path) -> float:
+    """Makes ordinary tables of a recording's events and arguments; the seconds that it takes."""
+    unsafe = "PRAGMA plain.journal_mode = OFF; PRAGMA plain.synchronous = OFF;"
+    questions = [
+        Question("ATTACH ? AS plain", [[str(plain)]], 1),
+        Question(unsafe + PLAIN, repeat=1),
+        Question(LOAD, repeat=1),
+    ]
+    return ask(path, questions).answers[-1].best
+
+
+def both(path: Path, plain: Path, most: str, rounds: int) -> tuple[dict[str, Answer], dict[str, Answer]]:
+    """The answers of the recording and of the ordinary tables; they take turns. Raises Failed."""
+    questions = {
+        "count(*) with func = 'x'": Question(COUNT, [[most]]),
+        "value LIKE '%needle%'": Question(LIKE, [[ABSENT]]),
+        "all columns, inside SQLite": Question(ROWS_SQLITE, repeat=1),
+        "all columns, as Python's tuples": Question(ROWS_PYTHON, repeat=1),
+    }
+    answers: list[dict[str, Answer]] = [{name: Answer([], []) for name in questions} for _ in range(2)]
+    for _ in range(rounds):
+        for which, of in enumerate((path, plain)):
+            for name, new in zip(
+                questions, ask(of, list(questions.values()), of == plain).answers, strict=True
+            ):
+                answers[which][name].times += new.times
+                answers[which][name].row = new.row
+    ours, theirs = answers
+    for name in questions:
+        if ours[name].row != theirs[name].row:
+            raise Failed(f"{name}: {ours[name].row} in the recording, {theirs[name].row} in rows")
+    return ours, theirs
 
 
 def linear(paths: dict[int, Path], most: str, rounds: int) -> Row:

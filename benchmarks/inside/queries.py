@@ -5,8 +5,8 @@ SPEC is JSON:
     database    a recording; or, where `plain` is true, any database: then nothing is loaded into SQLite
     questions   [[sql, [parameters, ...], repeat], ...]; each is asked with each of its parameters
                 (lists themselves), and all that `repeat` times
-    result      the file for the answers, JSON too: {"opened": seconds, "answers": [[times, rows, last],
-                ...]}; the times in seconds, as asked; of the last time, how many rows, and the last one
+    result      the file for the answers, JSON too: {"opened": seconds, "answers": [[times, row], ...]};
+                the times in seconds, as asked; the last row of the last time
 
 All rows are fetched as Python's tuples. Everything on one connection, in order.
 """
@@ -37,15 +37,13 @@ def connect(path: str, plain: bool) -> apsw.Connection:
 
 def ask(connection: apsw.Connection, sql: str, parameters: list[list[Any]], repeat: int) -> tuple[Any, ...]:
     times: list[float] = []
-    rows = 0
-    last: deque[tuple[Any, ...]] = deque()
+    rows: deque[tuple[Any, ...]] = deque()
     for _ in range(repeat):
         for values in parameters:
             start = perf_counter()
-            last = deque(enumerate(connection.execute(sql, values), 1), maxlen=1)
+            rows = deque(connection.execute(sql, values), maxlen=1)
             times.append(perf_counter() - start)
-    rows, row = last[0] if last else (0, ())
-    return times, rows, row
+    return times, rows[0] if rows else ()
 
 
 def main() -> None:
