@@ -17,7 +17,6 @@ from .names import Names
 from .vocabulary import Vocabulary, distance
 
 _NAMES_MAX = 5
-_STEPS_MAX = 14
 # How far each is from what was written; a letter that differs counts 1.
 _CASE, _FORM, _TAIL, _FIELD, _PATTERN, _MILDER, _LIKE = 0.2, 0.5, 1.1, 1.3, 1.5, 2.0, 3.0
 _UNITS = (("h", 3600 * 10**9), ("m", 60 * 10**9), ("s", 10**9), ("ms", 10**6), ("us", 1000), ("ns", 1))
@@ -25,7 +24,8 @@ _RELAXED = {">": -1, ">=": -1, "<": 1, "<=": 1}
 
 
 class Alternative(NamedTuple):
-    """`ladder`: the steps of one lead further and further away. `node` None: without this part."""
+    """`node` None: without this part. `ladder`: of the steps of one, each finds all that the one before
+    does."""
 
     cost: float
     node: Node | None
@@ -169,8 +169,8 @@ def _other_values(value: Literals) -> Iterator[tuple[float, Literals]]:
         if re.fullmatch(r"-?\d+\.0*", bare):
             yield _FORM, bare.partition(".")[0]
         if not bare.isascii():  # LIKE knows of case in ASCII only
-            for other in (bare.lower(), bare.upper(), bare.capitalize(), bare.title()):
-                yield _CASE, other
+            for step, other in enumerate((bare.lower(), bare.capitalize(), bare.title(), bare.upper())):
+                yield _CASE + step / 100, other
         bare = bare.strip("%")
         if bare:
             yield _PATTERN, f"{bare}%"
@@ -211,17 +211,17 @@ def _durations(leaf: Compare, names: Names, runs: object) -> Iterator[Alternativ
 
 def _ladder(leaf: Compare, constants: Iterator[Literals]) -> Iterator[Alternative]:
     for step, constant in enumerate(constants):
-        yield Alternative(_MILDER + step / 100, _with(leaf, leaf.constants[0], constant), id(leaf))
+        yield Alternative(_MILDER + step / 1000, _with(leaf, leaf.constants[0], constant), id(leaf))
 
 
 def _steps(number: int, direction: int) -> Iterator[int]:
     """Round numbers, beginning with the next one below (-1) or above (1): 1, 2, 5, 10 …"""
     rounds = [m * 10**e for e in range(19) for m in (1, 2, 5)]
-    if direction < 0:
-        below = [n for n in reversed(rounds) if n < number][:_STEPS_MAX]
-        yield from [*below, 0] if number > 0 else []
-    else:
-        yield from [n for n in rounds if n > number][:_STEPS_MAX]
+    if direction > 0:
+        yield from [n for n in rounds if n > number]
+    elif number > 0:
+        yield from [n for n in reversed(rounds) if n < number]
+        yield 0
 
 
 def _length(ns: int) -> str:

@@ -8,6 +8,7 @@ one comparison could be replaced by is in `alternatives`. No SQL in here.
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice, product
 from typing import NamedTuple, TypeAlias
@@ -22,7 +23,8 @@ from .names import Names
 SECONDS = 2.0
 AT_MOST = 100_000  # events that are counted
 
-_OTHER_ARGUMENT, _EITHER, _DROPPED = 2.5, 4.5, 5.0  # how far from what was written; see alternatives
+# How far from what was written; see also alternatives.
+_OTHER_ARGUMENT, _ANY_ARGUMENT, _EITHER, _DROPPED = 2.5, 2.6, 4.5, 5.0
 _PARTS_MAX = 50  # comparisons that are looked at
 _NEEDED_MAX = 20  # ways to choose the parts that have to change ...
 _TOGETHER_MAX = 200  # ... and to change them
@@ -166,10 +168,13 @@ class _Search:
                 yield _Candidate(first.cost + cost, _rebuilt(root, first.nodes | changed), ladder)
 
     def _alternatives(self, leaf: Compare) -> list[Alternative]:
-        """Also that it is left out. Nothing where the time is over."""
+        """Nothing where the time is over. Ladders begin with the step that finds something by itself."""
         if self.over():
             return []
-        return alternatives(leaf, self._names, self._runs)
+        found = alternatives(leaf, self._names, self._runs)
+        steps = [one for one in found if one.ladder == id(leaf)]
+        first = bisect_left(steps, True, key=lambda one: bool(one.node and self._finds(one.node)))
+        return [one for one in found if one not in steps[:first]]
 
     def _together(self, leaves: Sequence[Compare]) -> Iterator[_Change]:
         """Ways to change all of these at once."""
@@ -196,6 +201,7 @@ class _Search:
                         for name in islice(self._arguments(root, leaf), _ARGUMENTS_MAX):
                             made = Compare("arg", "==", (Constant(pattern_of(name)),))
                             yield _OTHER_ARGUMENT, {id(leaf): made}
+                        yield _ANY_ARGUMENT, {id(leaf): None}  # names of what is logged are not known
 
     def _arguments(self, root: Node, leaf: Compare) -> Iterator[str]:
         """Names that could stand in a comparison: all names are halved until one is left."""
