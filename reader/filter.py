@@ -5,8 +5,9 @@ parentheses (docs/filters.md). It is parsed with `ast` and never evaluated.
 
 Conditions on `arg`, `value` and `type` that are operands of one `and` (however its operands are put
 in parentheses) speak of the same argument, and so does an `or` among them: there is an argument for
-which all of them hold. `not (…)` stands for itself: no argument is like that; `value != 'bob'` asks
-for one that differs.
+which all of them hold. Where an alternative of the `or` is about the event alone, no argument is
+needed for it. `not (…)` stands for itself: no argument is like that; `value != 'bob'` asks for one
+that differs.
 
 Logic has two values: a comparison with a duration that is not there is false, its `not` is true.
 """

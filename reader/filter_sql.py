@@ -70,7 +70,7 @@ def compile(tree: Filter | Node, runs: Sequence[Run]) -> Query:
             matched.append(node)
     if matched:
         constraints.append("event MATCH ?")
-        predicate = compiler.predicate(And(tuple(matched)))
+        predicate = compiler.predicate(matched[0] if len(matched) == 1 else And(tuple(matched)))
         if _depth(predicate) > _DEPTH_MAX:
             raise FilterError(compiler.text, root.start, root.end, "The filter is nested too deep.")
         parameters.append(predicate)
@@ -149,19 +149,23 @@ class _Compiler:
         """For an event."""
         if isinstance(node, Not):
             return f"(not {self.predicate(node.operand)})"
-        if isinstance(node, Or):
-            return _joined("or", map(self.predicate, node.operands))
+        if isinstance(node, Compare):
+            return self._exists(node) if FIELDS[node.field].argument else self._comparison(node)
         if isinstance(node, And):
-            operands = list(flat(node))
-            of_event = [self.predicate(operand) for operand in operands if not speaks_of_argument(operand)]
+            operands = tuple(flat(node))
             of_argument = tuple(filter(speaks_of_argument, operands))
-            return _joined(
-                "and", [*of_event, self._exists(_gathered(And(of_argument)))] if of_argument else of_event
-            )
-        return self._exists(And((node,))) if FIELDS[node.field].argument else self._comparison(node)
+            if len(of_argument) == 1:  # an `or` is better asked for as one
+                of_argument = ()
+        else:  # there is an argument for one or the other: the same as one for either
+            operands = node.operands
+            of_argument = tuple(part for part in operands if _speaks_itself(part))
+        found = [self.predicate(part) for part in operands if part not in of_argument]
+        if of_argument:
+            found.append(self._exists(_gathered(replace(node, operands=of_argument))))
+        return _joined("and" if isinstance(node, And) else "or", found)
 
     def _exists(self, node: Node) -> str:
-        """That there is an argument for which a node holds.
+        """That a node holds for an argument, or for the event whatever its arguments.
 
         What is in it of conditions on all arguments (a `not` in an `or`) cannot stand inside of `any`.
         It is true or false for the event: either way the rest is asked for on its own. No such part
@@ -169,7 +173,9 @@ class _Compiler:
         """
         part = _independent(node)
         if not part:
-            return f"(any {self._comparison_of_one(node)})"
+            found = f"(any {self._comparison_of_one(node)})"
+            alone = _without_argument(node)
+            return _joined("or", [found, self._comparison_of_one(alone)]) if alone else found
         self.entangled += 1
         if self.entangled > _ENTANGLED_MAX:
             raise FilterError(
@@ -295,6 +301,21 @@ def _gathered(node: Node) -> Node:
     alone = tuple(part for part in node.operands if _independent(part) is part)
     others = tuple(_gathered(part) for part in node.operands if part not in alone)
     return replace(node, operands=(*others, replace(node, operands=alone)) if alone else others)
+
+
+def _without_argument(node: Node) -> Node | None:
+    """What a node asks of an event that has no arguments; None: it needs one."""
+    if isinstance(node, Compare):
+        return None if FIELDS[node.field].argument else node
+    if isinstance(node, Not):
+        return node
+    parts = [part for part in map(_without_argument, node.operands) if part]
+    enough = len(parts) == len(node.operands) if isinstance(node, And) else parts
+    return replace(node, operands=tuple(parts)) if enough else None
+
+
+def _speaks_itself(node: Node) -> bool:
+    return isinstance(node, Compare) and FIELDS[node.field].argument
 
 
 def _put(node: Node, part: Node, other: Node) -> Node:
