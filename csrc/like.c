@@ -16,17 +16,9 @@ struct gap {
     bool open;
 };
 
-/* What is looked for: in lower case, with the two of its bytes that are looked at first. */
-struct needle {
-    const uint8_t *text;
-    size_t size;
-    size_t first, second;           /* their places; the same where there is but one byte */
-    uint8_t first_case, second_case; /* the bit in which upper and lower case differ, or 0 */
-};
-
 struct literal {
     struct gap before;
-    struct needle needle;
+    struct like_needle needle;
 };
 
 struct like {
@@ -51,9 +43,12 @@ static int frequency(uint8_t c)
     return found ? 2 + (int)(found - common) : c == ' ' ? 30 : c < 0x20 ? 28 : c >= '0' && c <= '9' ? 12 : 1;
 }
 
-static struct needle needle_make(const uint8_t *text, size_t size)
+struct like_needle like_needle(const char *lower_case, size_t size)
 {
-    struct needle needle = {text, size, 0, 0, 0, 0};
+    const uint8_t *text = (const uint8_t *)lower_case;
+    struct like_needle needle = {text, size, 0, 0, 0, 0};
+    if (!size)
+        return needle;
     for (size_t i = 1; i < size; i++)
         if (frequency(text[i]) < frequency(text[needle.first]))
             needle.first = i;
@@ -104,7 +99,7 @@ static inline uint32_t bits(block bytes)
 }
 
 /* The places from `at` on, one for each bit, at which both bytes of the needle are. */
-static inline uint32_t candidates(const uint8_t *at, const struct needle *needle)
+static inline uint32_t candidates(const uint8_t *at, const struct like_needle *needle)
 {
     block first = load(at + needle->first) | needle->first_case;
     block second = load(at + needle->second) | needle->second_case;
@@ -112,7 +107,7 @@ static inline uint32_t candidates(const uint8_t *at, const struct needle *needle
                 (block)(second == needle->text[needle->second]));
 }
 
-static const uint8_t *find(const uint8_t *p, const uint8_t *end, const struct needle *needle)
+static const uint8_t *find(const uint8_t *p, const uint8_t *end, const struct like_needle *needle)
 {
     size_t size = needle->size;
     if ((size_t)(end - p) < size)
@@ -133,14 +128,17 @@ static const uint8_t *find(const uint8_t *p, const uint8_t *end, const struct ne
     return NULL;
 }
 
+const void *like_needle_find(const struct like_needle *needle, const void *haystack, size_t size)
+{
+    if (!needle->size)
+        return haystack;
+    return size < needle->size ? NULL : find(haystack, (const uint8_t *)haystack + size, needle);
+}
+
 const void *like_find(const void *haystack, size_t size, const char *needle, size_t needle_size)
 {
-    if (!needle_size)
-        return haystack;
-    if (size < needle_size)
-        return NULL;
-    struct needle made = needle_make((const uint8_t *)needle, needle_size);
-    return find(haystack, (const uint8_t *)haystack + size, &made);
+    struct like_needle made = like_needle(needle, needle_size);
+    return like_needle_find(&made, haystack, size);
 }
 
 /* ---- patterns ----------------------------------------------------------------------------- */
@@ -235,8 +233,8 @@ struct like *like_new(const char *pattern, size_t size, int escape)
     like->last = gap;
     like->least += gap.characters + (size_t)(p - like->text);
     for (size_t i = 0; i < like->count; i++) {
-        struct needle *needle = &like->literals[i].needle;
-        *needle = needle_make(needle->text, needle->size);
+        struct like_needle *needle = &like->literals[i].needle;
+        *needle = like_needle((const char *)needle->text, needle->size);
         if (needle->size > like->literals[like->longest].needle.size)
             like->longest = i;
     }
@@ -289,7 +287,7 @@ bool like_matches(const struct like *like, const char *text, size_t size)
         return false;
     /* a literal at the very end decides most cases at once */
     if (like->count && !like->last.open && !like->last.characters) {
-        const struct needle *needle = &like->literals[like->count - 1].needle;
+        const struct like_needle *needle = &like->literals[like->count - 1].needle;
         if (!same(end - needle->size, needle->text, needle->size))
             return false;
     }
@@ -302,7 +300,7 @@ bool like_matches(const struct like *like, const char *text, size_t size)
             if (gap->open || p == end)
                 return true;
         } else {
-            const struct needle *needle = &like->literals[i].needle;
+            const struct like_needle *needle = &like->literals[i].needle;
             if (gap->open) {
                 p = find(p, end, needle);
                 if (!p)

@@ -1,6 +1,6 @@
 /* SQL's LIKE, as SQLite has it: % any characters, _ one character, ASCII letters in either case;
- * compiled once, then matched against millions of texts. Texts are UTF-8; broken bytes are
- * characters of their own. No Python, no SQLite.
+ * compiled once, then matched against millions of texts. Texts are UTF-8; bytes that are not count as
+ * characters, too. No Python, no SQLite.
  */
 #ifndef PYTRACE_LIKE_H
 #define PYTRACE_LIKE_H
@@ -27,5 +27,15 @@ bool like_is_literal(const struct like *like);
 /* The position of a lower-case ASCII needle in a haystack, ASCII letters in either case; NULL:
  * nowhere. Bytes beyond ASCII compare as they are. Fast: some bytes a cycle. */
 const void *like_find(const void *haystack, size_t size, const char *needle, size_t needle_size);
+
+/* The same for a needle that is looked for many times. It refers to the text that it is made of. */
+struct like_needle {
+    const uint8_t *text;
+    size_t size;
+    size_t first, second;            /* places of the bytes that are looked at first */
+    uint8_t first_case, second_case; /* the bit in which these differ by case, or 0 */
+};
+struct like_needle like_needle(const char *needle, size_t size);
+const void *like_needle_find(const struct like_needle *needle, const void *haystack, size_t size);
 
 #endif

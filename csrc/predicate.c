@@ -23,7 +23,11 @@ struct texts { struct string *all; char *bytes; size_t count; }; /* sorted by si
 struct members { struct predicate **all; size_t count; };
 
 /* What stands in the bytes of a record whose value meets a condition: see below. */
-struct trail { char *text; size_t size, head; };
+struct trail {
+    char *text;
+    size_t head;
+    struct like_needle rest; /* behind the head */
+};
 
 struct predicate {
     enum op op;
@@ -31,6 +35,7 @@ struct predicate {
     uint32_t cost;
     bool not_integer;     /* of a condition on a text: no integer as shown meets it */
     bool not_numbered;    /* ... nor does "argument N" */
+    size_t longest;       /* ... nor any text that is longer */
     struct trail trail;   /* of a condition on a value; text NULL: there is none */
     union {
         struct range range;
@@ -101,7 +106,7 @@ static bool is_made(const char *word, size_t size)
 static bool trail_make(struct trail *trail, const char *literal, size_t size)
 {
     const char *best = NULL;
-    size_t start = 0, length;
+    size_t best_size = 0, start = 0, length;
 
     for (; start < size; start += length + 1) {
         for (length = 0; start + length < size && is_word((uint8_t)literal[start + length]); length++)
@@ -109,26 +114,26 @@ static bool trail_make(struct trail *trail, const char *literal, size_t size)
         if (length < 3 || is_made(literal + start, length))
             continue;
         size_t head = escape_end(literal + start, length);
-        if (length - head >= 2 && (!best || length - head > trail->size - trail->head)) {
+        if (length - head >= 2 && (!best || length - head > best_size - trail->head)) {
             best = literal + start;
-            trail->size = length;
+            best_size = length;
             trail->head = head;
         }
     }
     if (!best)
         return true;
-    trail->text = malloc(trail->size);
-    if (trail->text)
-        memcpy(trail->text, best, trail->size);
-    return trail->text;
+    trail->text = malloc(best_size);
+    if (!trail->text)
+        return false;
+    memcpy(trail->text, best, best_size);
+    trail->rest = like_needle(trail->text + trail->head, best_size - trail->head);
+    return true;
 }
 
 static bool trail_is_in(const struct trail *trail, const uint8_t *bytes, size_t size)
 {
     const uint8_t *p = bytes, *end = bytes + size;
-    size_t rest = trail->size - trail->head;
-
-    while ((p = like_find(p, (size_t)(end - p), trail->text + trail->head, rest))) {
+    while ((p = like_needle_find(&trail->rest, p, (size_t)(end - p)))) {
         const uint8_t *before = p;
         size_t head = trail->head;
         while (head && before > bytes && lower(before[-1]) == (uint8_t)trail->text[head - 1]) {
@@ -295,6 +300,8 @@ static struct predicate *make_texts(enum field field, const struct string *texts
     }
     made->texts.count = count;
     qsort(made->texts.all, count, sizeof *made->texts.all, compare_texts);
+    if (count)
+        made->longest = made->texts.all[count - 1].size;
     if (count != 1 || !is_value(field))
         return made;
     char *literal = malloc(size ? size : 1);
@@ -345,6 +352,7 @@ struct predicate *predicate_like(enum field field, const char *pattern, size_t s
     literal = like_literal(made->like, &size);
     made->not_integer = !may_be_number(literal, size, NULL);
     made->not_numbered = !may_be_number(literal, size, "argument ");
+    made->longest = like_is_literal(made->like) ? size : SIZE_MAX;
     if (is_value(field) && !trail_make(&made->trail, literal, size)) {
         predicate_free(made);
         return NULL;
@@ -453,6 +461,8 @@ static enum answer ask_bounds(const struct predicate *predicate, struct bounds b
 /* Whether a text meets a condition on texts. */
 static bool test_text(const struct predicate *predicate, const char *text, size_t size)
 {
+    if (!size)
+        text = ""; /* which may have been NULL */
     if (predicate->op == OP_LIKE)
         return like_matches(predicate->like, text, size);
     const struct texts *texts = &predicate->texts;
@@ -571,8 +581,6 @@ static void show_value(struct argument *argument, const struct run_definitions *
 static bool test_value(const struct predicate *predicate, struct argument *argument,
                        const struct run_definitions *run)
 {
-    if (argument->value->content == VALUE_INTEGER && !argument->value->type && predicate->not_integer)
-        return false;
     if (!argument->shown.text)
         show_value(argument, run);
     return test_text(predicate, argument->shown.text, argument->shown.size);
@@ -588,12 +596,53 @@ static bool test_bare(const struct predicate *predicate, struct argument *argume
     return test_text(predicate, argument->bare.text, argument->bare.size);
 }
 
+static bool type_has_trail(const struct trail *trail, const struct value *value,
+                           const struct run_definitions *run)
+{
+    const char *name = run && value->type < run->type_count ? run->types[value->type] : NULL;
+    return name && trail_is_in(trail, (const uint8_t *)name, strlen(name));
+}
+
+/* Whether a condition on its text cannot be met, by what is seen without the text. */
+static bool is_hopeless(const struct predicate *predicate, const struct value *value,
+                        const struct run_definitions *run)
+{
+    const struct trail *trail = &predicate->trail;
+
+    switch (value->content) {
+    case VALUE_INTEGER:
+        if (!value->type && predicate->not_integer)
+            return true;
+        return trail->text && !type_has_trail(trail, value, run);
+    case VALUE_ADDRESS:
+        if (predicate->longest < strlen("<? at 0x0>"))
+            return true;
+        /* fall through */
+    case VALUE_CONSTANT:
+    case VALUE_FLOATING:
+    case VALUE_BIG:
+        return trail->text && !type_has_trail(trail, value, run);
+    case VALUE_TEXT:
+    case VALUE_DATA:
+    case VALUE_NAMED:
+    case VALUE_REPR:
+        /* a text is never shorter than the bytes that it shows */
+        return value->size > predicate->longest ||
+               (trail->text && !(value->size && trail_is_in(trail, value->bytes, value->size)) &&
+                !type_has_trail(trail, value, run));
+    default:
+        return false;
+    }
+}
+
 static enum answer ask_value(const struct predicate *predicate, const struct facts *facts,
                              struct argument *argument)
 {
     if (!argument || argument->value_state == VALUE_UNKNOWN)
         return MAYBE;
     if (!read_value(argument))
+        return NEVER;
+    if (predicate->field != FIELD_TYPE && is_hopeless(predicate, argument->value, facts->run))
         return NEVER;
     switch (predicate->field) {
     case FIELD_VALUE:
@@ -1124,7 +1173,7 @@ static struct predicate *parse_in_texts(struct parser *parser, enum field field)
         struct string *texts = list.all;
         kept = 0;
         for (size_t i = 0; i < list.count; i++) {
-            texts[i].text = parser->text + kept;
+            texts[i].text = texts[i].size ? parser->text + kept : "";
             kept += texts[i].size;
         }
         made = make_texts(field, texts, list.count);

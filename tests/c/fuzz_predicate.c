@@ -1,0 +1,291 @@
+/* Feeds arbitrary bytes to the reader of the text form, and asks what it makes about arbitrary
+ * records; to be built with the address and undefined behaviour sanitizers. The input is a text form, a
+ * NUL, and the fields of a record. What must hold, besides touching nothing that is not theirs: the
+ * answer to a single event is definite, and the answers to less knowledge do not contradict it; a LIKE
+ * finds what plain code finds; nothing is kept, also where memory ends somewhere.
+ *
+ * predicate.c and like.c are compiled with malloc, calloc, realloc and free renamed to test_malloc, ....
+ *
+ * With clang -fsanitize=fuzzer as it is. With -DFUZZ_ALONE it brings a driver of its own:
+ * `fuzz_predicate SECONDS FILE...` mutates the files' bytes for so long.
+ */
+#include "like.h"
+#include "predicate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(condition) \
+    ((condition) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
+
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "detect_leaks=0"; /* they are counted here */
+}
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static long blocks;       /* in use */
+static long left = -1;    /* allocations until there is no more memory; negative: any number */
+
+static bool ended(void)
+{
+    if (left > 0)
+        left--;
+    else if (!left)
+        return true;
+    return false;
+}
+
+void *test_malloc(size_t size);
+void *test_calloc(size_t count, size_t size);
+void *test_realloc(void *block, size_t size);
+void test_free(void *block);
+
+void *test_malloc(size_t size)
+{
+    void *block = ended() ? NULL : malloc(size);
+    blocks += block != NULL;
+    return block;
+}
+
+void *test_calloc(size_t count, size_t size)
+{
+    void *block = ended() ? NULL : calloc(count, size);
+    blocks += block != NULL;
+    return block;
+}
+
+void *test_realloc(void *block, size_t size)
+{
+    void *moved = ended() ? NULL : realloc(block, size);
+    blocks += !block && moved;
+    return moved;
+}
+
+void test_free(void *block)
+{
+    blocks -= block != NULL;
+    free(block);
+}
+
+/* ---- what is checked ----------------------------------------------------------------------- */
+
+#define STRING(literal) {literal, sizeof literal - 1}
+static const struct string arguments[] = {STRING("user"), STRING("")};
+static const struct run_code codes[] = {
+    {.module = {"", 0}, .func = {"", 0}, .file = {"", 0}, .last = {"", 0}},
+    {.module = STRING("app"), .func = STRING("Order.pay"), .file = STRING("app.py"), .last = STRING("pay"),
+     .line = 7, .argument_count = 2, .arguments = arguments},
+};
+static const char *const types[] = {NULL, "app.Order", "app.Gr\xc3\xb6\xc3\x9f" "e"};
+static const struct run_thread threads[] = {{.stream = 1, .pid = 5, .tid = 6, .name = STRING("MainThread")}};
+static const struct run_definitions run = {
+    .run = 1, .code_count = 2, .codes = codes, .thread_count = 1, .threads = threads, .type_count = 3,
+    .types = types,
+};
+
+static void check_answers(const struct predicate *predicate, const uint8_t *fields, size_t size)
+{
+    uint8_t *body = malloc(size + 16), *record, *end = body;
+    struct event event;
+
+    CHECK(body);
+    end = wire_put_bytes(end, EVENTS_EVENT, fields, size);
+    size = (size_t)(end - body);
+    record = malloc(size); /* so that a read behind the end is seen */
+    CHECK(record);
+    memcpy(record, body, size);
+    free(body);
+    if (event_skim(record, size, &event) > 0) {
+        bool lasts = event.kind == EVENT_RETURN;
+        struct facts facts = {
+            .id = {3, 3}, .time = {9, 9}, .depth = {1, 1}, .duration = {lasts ? 8 : -1, lasts ? 8 : -1},
+            .has_duration = lasts, .lacks_duration = !lasts, .kinds = 1u << event.kind, .run = &run,
+            .thread = run_thread_find(&run, 1), .code = run_code_find(&run, event.code), .event = &event,
+        };
+        facts.line.low = facts.line.high = event.line ? event.line : facts.code->line;
+        enum answer answer = predicate_ask(predicate, &facts), other;
+        CHECK(answer != MAYBE);
+        facts.event = NULL;
+        other = predicate_ask(predicate, &facts);
+        CHECK(other == answer || other == MAYBE);
+        facts = facts_unknown;
+        other = predicate_ask(predicate, &facts);
+        CHECK(other == answer || other == MAYBE);
+        if (event_decode(record, size, &event) > 0)
+            CHECK(predicate_may_be_in(predicate, record, size, &run) || answer == NEVER);
+    }
+    free(record);
+}
+
+static void check_bounds(const struct predicate *predicate)
+{
+    for (int field = FIELD_ID; field <= FIELD_POSITION; field++)
+        predicate_bounds(predicate, (enum field)field);
+}
+
+static void check_text(const char *text, size_t size, const uint8_t *fields, size_t fields_size)
+{
+    char message[64];
+    struct predicate *made = predicate_parse(text, size, message, sizeof message);
+
+    if (made) {
+        check_bounds(made);
+        check_answers(made, fields, fields_size);
+        predicate_free(made);
+    } else {
+        CHECK(!strncmp(message, "position ", 9) && memchr(message, 0, sizeof message));
+    }
+    CHECK(!blocks);
+    /* and again, with less memory than it takes */
+    bool finished = !made;
+    for (long allocations = 0; !finished && allocations < 50; allocations++) {
+        left = allocations;
+        made = predicate_parse(text, size, message, sizeof message);
+        left = -1;
+        finished = made;
+        predicate_free(made);
+        CHECK(!blocks);
+    }
+}
+
+/* Backtracking at every %, each byte by itself. */
+static bool matches(const uint8_t *pattern, size_t pattern_size, const uint8_t *text, size_t size)
+{
+    for (; pattern_size; pattern++, pattern_size--) {
+        if (*pattern == '%') {
+            for (size_t i = 0; i <= size; i++)
+                if (matches(pattern + 1, pattern_size - 1, text + i, size - i))
+                    return true;
+            return false;
+        }
+        if (!size || (*pattern != '_' && *pattern != *text))
+            return false;
+        text++;
+        size--;
+    }
+    return !size;
+}
+
+/* A pattern and a text of few different bytes, so that there is something to find. */
+static void check_like(const uint8_t *data, size_t size)
+{
+    uint8_t *text = malloc(size + 1);
+    size_t split = size ? data[0] % (size < 8 ? size + 1 : 8) : 0, literal_size;
+
+    CHECK(text);
+    for (size_t i = 0; i < size; i++)
+        text[i] = (uint8_t)"aaab%_abaaba.aaa"[data[i] & 15];
+    for (size_t i = split; i < size; i++)
+        text[i] = text[i] == '%' || text[i] == '_' ? 'b' : text[i];
+    uint8_t *exact = malloc(size - split + 1);
+    CHECK(exact);
+    memcpy(exact, text + split, size - split);
+    struct like *like = like_new((const char *)text, split, -1);
+    CHECK(like);
+    bool found = like_matches(like, (const char *)exact, size - split);
+    CHECK(size - split > 24 || found == matches(text, split, exact, size - split));
+    const char *literal = like_literal(like, &literal_size);
+    CHECK(!found || like_find(exact, size - split, literal, literal_size));
+    like_free(like);
+    free(exact);
+    free(text);
+    CHECK(!blocks);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const uint8_t *end = size ? memchr(data, 0, size) : NULL;
+    size_t length = end ? (size_t)(end - data) : size;
+    char *text = malloc(length + 1); /* the text form has no NUL at its end */
+
+    CHECK(text);
+    if (length)
+        memcpy(text + 1, data, length);
+    check_text(text + 1, length, end ? end + 1 : NULL, end ? size - length - 1 : 0);
+    free(text);
+    check_like(data, size);
+    return 0;
+}
+
+#ifdef FUZZ_ALONE
+#include <time.h>
+
+#define INPUT_MAX 4096
+
+static uint64_t dice = 88172645463325252u;
+
+static size_t below(size_t bound) /* xorshift */
+{
+    dice ^= dice << 13;
+    dice ^= dice >> 7;
+    dice ^= dice << 17;
+    return bound ? (size_t)(dice % bound) : 0;
+}
+
+/* Puts in a byte or a word of the language, or takes a piece out. */
+static size_t mutate(uint8_t *data, size_t size)
+{
+    static const char *const words[] = {
+        "(", ")", "\"", "\\", " ", "(and ", "(or ", "(not ", "(any ", "(in ", "(= ", "(!= ", "(> ", "(like ",
+        "(between ", "id", "duration", "kind", "func", "name", "value", "either", "type", "\"%", "_\"",
+        "9223372036854775808", "-1", "3 ", "\"call\"", "\"user\"",
+    };
+    size_t at = below(size + 1), count = below(8);
+    const char *word = words[below(sizeof words / sizeof *words)];
+    char byte[2] = {(char)below(256), 0};
+
+    if (below(3) == 0) {
+        count = at + count > size ? size - at : count;
+        memmove(data + at, data + at + count, size - at - count);
+        return size - count;
+    }
+    if (below(2))
+        word = byte;
+    count = word == byte ? 1 : strlen(word);
+    if (size + count > INPUT_MAX)
+        return size;
+    memmove(data + at + count, data + at, size - at);
+    memcpy(data + at, word, count);
+    return size + count;
+}
+
+static void run_once(const uint8_t *data, size_t size)
+{
+    uint8_t *exact = malloc(size ? size : 1); /* so that a read behind the end is seen */
+    CHECK(exact);
+    memcpy(exact, data, size);
+    LLVMFuzzerTestOneInput(exact, size);
+    free(exact);
+}
+
+int main(int argc, char **argv)
+{
+    time_t until = time(NULL) + (argc > 1 ? atoi(argv[1]) : 0);
+    long runs = 0;
+
+    do {
+        static uint8_t start[INPUT_MAX], data[INPUT_MAX];
+        size_t start_size = 0, size = 0;
+        FILE *file = argc > 2 ? fopen(argv[2 + runs / 200 % (argc - 2)], "rb") : NULL;
+
+        if (file) {
+            start_size = fread(start, 1, INPUT_MAX, file);
+            fclose(file);
+        }
+        for (size_t i = 0; i < 200; i++, runs++) {
+            if (i % 10 == 0) { /* so that most of it is still right */
+                memcpy(data, start, start_size);
+                size = start_size;
+            }
+            run_once(data, size);
+            size = mutate(data, size);
+        }
+    } while (time(NULL) < until);
+    printf("%ld runs\n", runs);
+    return 0;
+}
+#endif
