@@ -608,10 +608,11 @@ static bool is_hopeless(const struct predicate *predicate, const struct value *v
                         const struct run_definitions *run)
 {
     const struct trail *trail = &predicate->trail;
+    bool class = value->content == VALUE_NAMED && value->named == NAMED_CLASS; /* shows its type alone */
 
-    switch (value->content) {
+    switch (class ? VALUE_CONSTANT : value->content) {
     case VALUE_INTEGER:
-        if (!value->type && predicate->not_integer)
+        if (!value->type && !value->has_length && predicate->not_integer)
             return true;
         return trail->text && !type_has_trail(trail, value, run);
     case VALUE_ADDRESS:

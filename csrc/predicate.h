@@ -87,7 +87,8 @@ struct facts {
 extern const struct facts facts_unknown;
 
 /* With all facts degenerate and `event` given, never MAYBE. `event` may come from event_skim.
- * No allocation; any number of threads at once. */
+ * No allocation, but for a value whose text is longer than 16 KiB (without memory, so much of it is
+ * compared); any number of threads at once. */
 enum answer predicate_ask(const struct predicate *predicate, const struct facts *facts);
 
 /* Whether an argument of an event (facts as of a single event) meets the conditions in which the

@@ -77,7 +77,7 @@ LENGTHS = st.sampled_from([0, 0, 0, 50])
 def values(depth: int = 2) -> st.SearchStrategy[Val]:
     simple = st.one_of(
         st.builds(Val, st.just("constant"), st.integers(0, len(CONSTANTS) - 1), st.just(()), TYPES),
-        st.builds(Val, st.just("integer"), NUMBERS, st.just(()), TYPES),
+        st.builds(Val, st.just("integer"), NUMBERS, st.just(()), TYPES, LENGTHS),
         st.builds(Val, st.just("floating"), st.floats(allow_nan=False), st.just(()), TYPES),
         st.builds(Val, st.just("text"), TEXT.map(str.encode), st.just(()), TYPES, LENGTHS),
         st.builds(Val, st.just("text"), TEXT.map(str.encode)),
