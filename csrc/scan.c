@@ -534,8 +534,11 @@ int scan_next(struct scan *scan, struct scan_at *at)
     if (!scan->open_count)
         return 0;
     scan->current = task = scan->open[0];
-    *at = (struct scan_at){
-        .segment = task->segment, .row = row_of(scan, task), .body = task->body, .body_size = task->body_size};
+    *at = (struct scan_at){.segment = task->segment,
+                           .row = row_of(scan, task),
+                           .body = task->body,
+                           .body_size = task->body_size,
+                           .base_depth = task->base_depth};
     return 1;
 }
 

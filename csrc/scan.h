@@ -70,6 +70,7 @@ struct scan_at {
     const struct scan_row *row;
     const uint8_t *body;
     size_t body_size;
+    int32_t base_depth;
 };
 
 /* 1: *at is the next event; 0: the end; negative: an error, from fetch or SCAN_NO_MEMORY. */
