@@ -30,6 +30,8 @@ static const char *const statements[STATEMENTS] = {
     [SEGMENTS_BY_ID] = "SELECT " SUMMARY " FROM main.segment WHERE +run = ?1 AND id BETWEEN ?2 AND ?3",
     [DATA] = "SELECT base_depth, size, data FROM main.segment WHERE id = ?1",
     [ROW] = "SELECT run, size, start, \"end\", count, stream FROM main.segment WHERE id = ?1",
+    [TIMELINE] = "SELECT id, start, \"end\", count, stream, min_depth, max_duration, codes FROM main.segment"
+                 " WHERE run = ?1 ORDER BY start",
     [VERSION] = "PRAGMA main.data_version",
 };
 
@@ -76,19 +78,29 @@ static void arena_free(struct arena *arena)
     *arena = (struct arena){0};
 }
 
-/* A column's text, kept. A NUL follows it. */
-static bool keep_text(struct arena *arena, sqlite3_stmt *row, int column, struct string *string)
+/* Bytes, kept. A NUL follows them. */
+static bool keep(struct arena *arena, const void *bytes, size_t size, struct string *string)
 {
-    const char *text = (const char *)sqlite3_column_text(row, column);
-    size_t size = (size_t)sqlite3_column_bytes(row, column);
     char *copy = arena_take(arena, size + 1);
     if (!copy)
         return false;
-    if (size && text)
-        memcpy(copy, text, size);
-    copy[text ? size : 0] = 0;
-    *string = (struct string){copy, text ? size : 0};
+    if (size && bytes)
+        memcpy(copy, bytes, size);
+    copy[bytes ? size : 0] = 0;
+    *string = (struct string){copy, bytes ? size : 0};
     return true;
+}
+
+static bool keep_text(struct arena *arena, sqlite3_stmt *row, int column, struct string *string)
+{
+    const void *text = sqlite3_column_text(row, column);
+    return keep(arena, text, (size_t)sqlite3_column_bytes(row, column), string);
+}
+
+static bool keep_blob(struct arena *arena, sqlite3_stmt *row, int column, struct string *string)
+{
+    const void *blob = sqlite3_column_blob(row, column);
+    return keep(arena, blob, (size_t)sqlite3_column_bytes(row, column), string);
 }
 
 /* ---- definitions -------------------------------------------------------------------------- */
@@ -101,10 +113,19 @@ static void names_release(struct names *names)
     free(names);
 }
 
+static void timeline_free(struct definitions *definitions)
+{
+    if (definitions->timeline)
+        free(definitions->timeline->segments);
+    free(definitions->timeline);
+    definitions->timeline = NULL;
+}
+
 void definitions_release(struct definitions *definitions)
 {
     if (!definitions || --definitions->references)
         return;
+    timeline_free(definitions);
     names_release(definitions->names);
     arena_free(&definitions->arena);
     free(definitions);
@@ -406,6 +427,76 @@ int definitions_get(struct trace *trace, int64_t run, struct definitions **found
     return SQLITE_OK;
 }
 
+struct definitions *definitions_of(const struct scan_segment *segment)
+{
+    return (struct definitions *)((char *)segment->run - offsetof(struct definitions, run));
+}
+
+/* ---- the timeline of a run ---------------------------------------------------------------- */
+
+static const struct run_thread thread_unknown = {.name = {"", 0}};
+
+static const struct run_thread *find_thread(const struct run_definitions *run, int64_t stream)
+{
+    const struct run_thread *thread = run_thread_find(run, (uint32_t)stream);
+    return thread ? thread : &thread_unknown;
+}
+
+static bool keep_segment(struct definitions *definitions, sqlite3_stmt *row, size_t *capacity)
+{
+    struct timeline *timeline = definitions->timeline;
+    struct string codes;
+
+    if (timeline->count == *capacity) {
+        *capacity = *capacity * 2 + 256;
+        struct timeline_segment *larger = realloc(timeline->segments, *capacity * sizeof *larger);
+        if (!larger)
+            return false;
+        timeline->segments = larger;
+    }
+    if (!keep_blob(&definitions->arena, row, 7, &codes))
+        return false;
+    timeline->segments[timeline->count++] = (struct timeline_segment){
+        .id = sqlite3_column_int64(row, 0),
+        .start = (uint64_t)sqlite3_column_int64(row, 1),
+        .end = (uint64_t)sqlite3_column_int64(row, 2),
+        .count = (uint32_t)sqlite3_column_int64(row, 3),
+        .stream = (uint32_t)sqlite3_column_int64(row, 4),
+        .min_depth = (int32_t)sqlite3_column_int64(row, 5),
+        .max_duration = (uint64_t)sqlite3_column_int64(row, 6),
+        .pid = find_thread(&definitions->run, sqlite3_column_int64(row, 4))->pid,
+        .codes = (const uint8_t *)codes.text,
+        .codes_end = (const uint8_t *)codes.text + codes.size,
+    };
+    return true;
+}
+
+int timeline_get(struct trace *trace, struct definitions *definitions, const struct timeline **timeline)
+{
+    size_t capacity = 0;
+    sqlite3_stmt *row;
+    int answer = trace_statement(trace, TIMELINE, &row);
+
+    *timeline = definitions->timeline;
+    if (answer || *timeline)
+        return answer;
+    if (!(definitions->timeline = calloc(1, sizeof *definitions->timeline)))
+        return SQLITE_NOMEM;
+    sqlite3_bind_int64(row, 1, definitions->run.run);
+    while ((answer = sqlite3_step(row)) == SQLITE_ROW)
+        if (!keep_segment(definitions, row, &capacity)) {
+            answer = SQLITE_NOMEM;
+            break;
+        }
+    sqlite3_reset(row);
+    if (answer == SQLITE_DONE)
+        answer = timeline_link(definitions->timeline) ? SQLITE_OK : SQLITE_NOMEM;
+    if (answer)
+        timeline_free(definitions);
+    *timeline = definitions->timeline;
+    return answer;
+}
+
 /* ---- what could not be read --------------------------------------------------------------- */
 
 void trace_damaged(void *context, const struct scan_segment *segment, uint32_t read, const char *reason)
@@ -440,14 +531,6 @@ void list_free(struct list *list)
     free(list->definitions);
     free(list->segments);
     *list = (struct list){0};
-}
-
-static const struct run_thread thread_unknown = {.name = {"", 0}};
-
-static const struct run_thread *find_thread(const struct run_definitions *run, int64_t stream)
-{
-    const struct run_thread *thread = run_thread_find(run, (uint32_t)stream);
-    return thread ? thread : &thread_unknown;
 }
 
 /* Whether the predicate may be true of an event in a function, by code number; asked once for each. */
@@ -785,7 +868,7 @@ int body_get(struct trace *trace, int64_t id, struct body **found)
     return SQLITE_OK;
 }
 
-bool body_row(const struct body *body, uint32_t index, struct scan_row *row)
+bool body_at(const struct body *body, uint32_t index, struct scan_row *row, struct scan_at *at)
 {
     struct segment_walk walk;
     struct segment_event event;
@@ -798,6 +881,11 @@ bool body_row(const struct body *body, uint32_t index, struct scan_row *row)
             return false;
     } while (event.index != index);
     scan_row_of(&body->segment, body->data, &event, row);
+    *at = (struct scan_at){.segment = &body->segment,
+                           .row = row,
+                           .body = body->data,
+                           .body_size = (size_t)body->size,
+                           .base_depth = body->places[0].open};
     return true;
 }
 

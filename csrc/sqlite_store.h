@@ -8,12 +8,13 @@
 
 #include <sqlite3ext.h>
 
-#include "scan.h"
+#include "calls.h"
 
 #define BODIES 8           /* decompressed segments kept for look-ups by id */
 
 enum statement {
-    RUNS, RUN, COUNTS, CODES, THREADS, TYPES, SEGMENTS, SEGMENTS_BY_ID, DATA, ROW, VERSION, STATEMENTS
+    RUNS, RUN, COUNTS, CODES, THREADS, TYPES, SEGMENTS, SEGMENTS_BY_ID, DATA, ROW, TIMELINE, VERSION,
+    STATEMENTS
 };
 
 /* Memory that is given back all at once. */
@@ -43,7 +44,8 @@ struct definitions {
     int64_t version;                    /* data_version at that time */
     struct run_definitions run;         /* points into `names` and `arena` */
     struct names *names;
-    struct arena arena;                 /* threads */
+    struct timeline *timeline;          /* NULL: not asked for yet */
+    struct arena arena;                 /* threads, timeline */
 };
 
 struct damage {
@@ -91,6 +93,12 @@ int trace_statement(struct trace *trace, enum statement number, sqlite3_stmt **p
 int definitions_get(struct trace *trace, int64_t run, struct definitions **found);
 void definitions_release(struct definitions *definitions); /* NULL is fine */
 
+/* Those that a segment's `run` belongs to. */
+struct definitions *definitions_of(const struct scan_segment *segment);
+
+/* The run's segments, kept with its definitions. */
+int timeline_get(struct trace *trace, struct definitions *definitions, const struct timeline **timeline);
+
 /* The segments of a query, and what they refer to. */
 struct list {
     struct scan_segment *segments;
@@ -116,11 +124,24 @@ int trace_next(struct trace *trace, struct scan *scan, size_t count, struct scan
 int body_get(struct trace *trace, int64_t id, struct body **found);
 void body_release(struct body *body); /* NULL is fine */
 
-/* The row of an event. False: there is none of that index. */
-bool body_row(const struct body *body, uint32_t index, struct scan_row *row);
+/* Makes *at the event of this index, and *row its row. False: there is none. */
+bool body_at(const struct body *body, uint32_t index, struct scan_row *row, struct scan_at *at);
+
+/* ---- calls (sqlite_calls.c) ---- */
+
+/* What is known of calls by other events than the call itself. */
+enum call_fact { CALL_PARENT, CALL_DURATION, CALL_OUTCOME, CALL_VALUE };
+
+/* Makes it the result for the call event at `at`. *known is kept for the calls to come, as long as one
+ * statement runs; NULL at first. */
+struct calls_known;
+int call_result(struct trace *trace, struct calls_known **known, const struct scan_at *at, enum call_fact fact,
+                sqlite3_context *context);
+void calls_known_free(struct calls_known *known); /* NULL is fine */
 
 /* ---- the tables in files of their own ---- */
 
-extern const sqlite3_module hot_module; /* sqlite_hot.c */
+extern const sqlite3_module hot_module;   /* sqlite_hot.c */
+extern const sqlite3_module stack_module; /* sqlite_calls.c */
 
 #endif

@@ -3,6 +3,7 @@
  *   SELECT func, duration FROM event WHERE kind = 'return' AND duration > 1000000 ORDER BY time;
  *   SELECT value FROM argument WHERE name = 'user' AND value LIKE '%bob%';
  *   SELECT * FROM event WHERE event MATCH '(and (like func "pay%") (not (any (like name "user"))))';
+ *   SELECT func, count(*), sum(duration) FROM call GROUP BY func;
  *   SELECT * FROM damage;                     -- what could not be read
  *
  * They are eponymous virtual tables over the ordinary ones of dumper/schema.sql. Conditions on their
@@ -53,6 +54,17 @@ static const struct column argument_columns[] = {
     {"run", "INTEGER HIDDEN", FIELD_RUN, false, false}, {"time", "INTEGER HIDDEN", FIELD_TIME, false, false},
 };
 
+enum { CALL_OF_ID, CALL_OF_PARENT, CALL_OF_RUN, CALL_OF_TIME, CALL_OF_DURATION, CALL_OF_PID, CALL_OF_TID,
+       CALL_OF_MODULE, CALL_OF_FUNC, CALL_OF_FILE, CALL_OF_LINE, CALL_OF_DEPTH, CALL_OF_OUTCOME, CALL_OF_VALUE,
+       CALL_COLUMNS };
+
+static const struct column call_columns[] = {
+    NUMBER("id", FIELD_ID), NUMBER("parent", -1), NUMBER("run", FIELD_RUN), NUMBER("time", FIELD_TIME),
+    NUMBER("duration", -1), NUMBER("pid", FIELD_PID), NUMBER("tid", FIELD_TID), TEXT("module", FIELD_MODULE),
+    TEXT("func", FIELD_QUALNAME), TEXT("file", FIELD_FILE), NUMBER("line", FIELD_LINE),
+    NUMBER("depth", FIELD_DEPTH), TEXT("outcome", -1), TEXT("value", -1),
+};
+
 struct table {
     const char *name;
     const struct column *columns;
@@ -60,11 +72,13 @@ struct table {
     int time, id;             /* columns that rows can be ordered by; `id` after time */
     int match;                /* the column that MATCH is about; -1: none */
     bool arguments;           /* a row is an argument */
+    const char *kind;         /* that its events are of; NULL: any */
 };
 
 static const struct table tables[] = {
-    {"event", event_columns, EVENT_COLUMNS, OF_TIME, OF_ID, OF_MATCH, false},
-    {"argument", argument_columns, ARGUMENT_COLUMNS, ARGUMENT_TIME, ARGUMENT_EVENT, -1, true},
+    {"event", event_columns, EVENT_COLUMNS, OF_TIME, OF_ID, OF_MATCH, false, NULL},
+    {"argument", argument_columns, ARGUMENT_COLUMNS, ARGUMENT_TIME, ARGUMENT_EVENT, -1, true, NULL},
+    {"call", call_columns, CALL_COLUMNS, CALL_OF_TIME, CALL_OF_ID, -1, false, "call"},
 };
 
 struct trace_table {
@@ -87,6 +101,7 @@ struct cursor {
     struct argument_walk walk;
     struct argument current;
     struct text_buffer text;
+    struct calls_known *calls;
 };
 
 /* ---- plans -------------------------------------------------------------------------------- */
@@ -372,6 +387,8 @@ static int read_conditions(struct cursor *cursor, const char *plan, int count, s
     int column, operation, answer = SQLITE_NOMEM;
 
     *offset = 0;
+    if (table->kind && !add_condition(&events, predicate_equal(FIELD_KIND, table->kind, strlen(table->kind))))
+        goto failed;
     for (int i = 0; i < count; i++) {
         plan = read_plan(plan, table, &column, &operation);
         if (!plan) { /* the last: OFFSET? */
@@ -450,6 +467,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
     struct cursor *cursor = (struct cursor *)base;
     cursor_clear(cursor);
     free(cursor->text.text);
+    calls_known_free(cursor->calls);
     free(cursor);
     return SQLITE_OK;
 }
@@ -516,12 +534,8 @@ static int look_up(struct cursor *cursor, int64_t id)
     int answer = id > 0 ? body_get(trace, id >> SCAN_INDEX_BITS, &cursor->body) : SQLITE_OK;
 
     cursor->done = true;
-    if (answer || !cursor->body || !body_row(cursor->body, index, &cursor->row))
+    if (answer || !cursor->body || !body_at(cursor->body, index, &cursor->row, &cursor->at))
         return answer;
-    cursor->at = (struct scan_at){.segment = &cursor->body->segment,
-                                  .row = &cursor->row,
-                                  .body = cursor->body->data,
-                                  .body_size = (size_t)cursor->body->size};
     if (event_skim(cursor->at.body + cursor->row.offset, cursor->at.body_size - cursor->row.offset, &event) < 0)
         return SQLITE_OK;
     scan_facts(cursor->at.segment, cursor->at.row, &event, &facts);
@@ -695,6 +709,30 @@ static int argument_column(sqlite3_vtab_cursor *base, sqlite3_context *context, 
     return SQLITE_OK;
 }
 
+static int call_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+    static const int of_event[] = {
+        [CALL_OF_ID] = OF_ID, [CALL_OF_RUN] = OF_RUN, [CALL_OF_TIME] = OF_TIME, [CALL_OF_PID] = OF_PID,
+        [CALL_OF_TID] = OF_TID, [CALL_OF_MODULE] = OF_MODULE, [CALL_OF_FUNC] = OF_FUNC, [CALL_OF_FILE] = OF_FILE,
+        [CALL_OF_LINE] = OF_LINE, [CALL_OF_DEPTH] = OF_DEPTH,
+    };
+    struct cursor *cursor = (struct cursor *)base;
+    struct trace *trace = ((struct trace_table *)base->pVtab)->trace;
+
+    switch (column) {
+    case CALL_OF_PARENT:
+        return call_result(trace, &cursor->calls, &cursor->at, CALL_PARENT, context);
+    case CALL_OF_DURATION:
+        return call_result(trace, &cursor->calls, &cursor->at, CALL_DURATION, context);
+    case CALL_OF_OUTCOME:
+        return call_result(trace, &cursor->calls, &cursor->at, CALL_OUTCOME, context);
+    case CALL_OF_VALUE:
+        return call_result(trace, &cursor->calls, &cursor->at, CALL_VALUE, context);
+    default:
+        return event_column(base, context, of_event[column]);
+    }
+}
+
 /* ---- connecting --------------------------------------------------------------------------- */
 
 static int declare(sqlite3 *db, const struct table *table)
@@ -749,6 +787,13 @@ static int connect_argument(sqlite3 *db, void *trace, int count, const char *con
     return connect(db, trace, &tables[1], made);
 }
 
+static int connect_call(sqlite3 *db, void *trace, int count, const char *const *words, sqlite3_vtab **made,
+                        char **error)
+{
+    (void)count, (void)words, (void)error;
+    return connect(db, trace, &tables[2], made);
+}
+
 #define READ_ONLY_TABLE(connect_, column_) {                                                         \
     .iVersion = 1, .xConnect = connect_, .xBestIndex = best_index, .xDisconnect = disconnect,        \
     .xOpen = open_cursor, .xClose = close_cursor, .xFilter = filter, .xNext = next_row,              \
@@ -756,6 +801,7 @@ static int connect_argument(sqlite3 *db, void *trace, int count, const char *con
 
 static const sqlite3_module event_module = READ_ONLY_TABLE(connect_event, event_column);
 static const sqlite3_module argument_module = READ_ONLY_TABLE(connect_argument, argument_column);
+static const sqlite3_module call_module = READ_ONLY_TABLE(connect_call, call_column);
 
 /* ---- the table damage --------------------------------------------------------------------- */
 
@@ -860,7 +906,7 @@ EXPORTED int sqlite3_sqlitetrace_init(sqlite3 *db, char **error, const sqlite3_a
         const char *name;
         const sqlite3_module *module;
     } modules[] = {{"event", &event_module}, {"argument", &argument_module}, {"damage", &damage_module},
-                   {"hot", &hot_module}};
+                   {"call", &call_module}, {"stack", &stack_module}, {"hot", &hot_module}};
     int answer = SQLITE_OK;
 
     SQLITE_EXTENSION_INIT2(api);

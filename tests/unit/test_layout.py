@@ -25,7 +25,7 @@ C_RULES = {
         r"(pycompat|values|codes|hook|monitoring|profile|module)\.[ch]",
     ),
     "the interpreter's inside": (r"\binternal/pycore_\w+\.h|\bPy_BUILD_CORE\b", r"pycompat\.h"),
-    "SQLite": (r"\bsqlite3\w*", r"sqlite_(hot|store|trace)\.[ch]"),
+    "SQLite": (r"\bsqlite3\w*", r"sqlite_(calls|hot|store|trace)\.[ch]"),
     "the ring": (
         r'"ring(_abi)?\.h"|"session\.h"',
         r"(clock|ring|session|hook|codes|monitoring|profile|module)\.[ch]",
