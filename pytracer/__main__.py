@@ -12,6 +12,8 @@ def show(word: str, arguments: list[str]) -> int:
     match word:
         case "print":
             return commands.print_main(arguments)
+        case "sql":
+            return commands.sql_main(arguments)
         case "info":
             return commands.info_main(arguments)
     raise Mistake(f"{word!r} is not available in this version; use: pytrace print")

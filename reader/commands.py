@@ -1,4 +1,4 @@
-"""`pytrace print` and `pytrace info`: their options, exit statuses and messages.
+"""`pytrace print`, `pytrace sql` and `pytrace info`: their options, exit statuses and messages.
 
 Called by the command line with the arguments behind the word. Status 0: shown; 2: it could not be
 shown, or not all of it, and standard error says why; 130: Ctrl-C; 141: nobody reads the output any
@@ -57,6 +57,26 @@ def info_main(argv: list[str]) -> int:
     parser.add_argument("--format", choices=("text", "json"), default="text", help="text or JSON")
     options = parser.parse_args(argv)
     return _guarded(lambda: _info(options))
+
+
+def sql_main(argv: list[str]) -> int:
+    """Answers questions in SQL: one, those on standard input, or those of somebody at a terminal.
+    Returns the exit status."""
+    from . import sql
+
+    parser = argparse.ArgumentParser(
+        prog="pytrace sql", description=sql.HELP, epilog=sql.help_more(), allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    _add_database(parser)
+    parser.add_argument("query", metavar="QUERY", nargs="?", help="statements, with ; between them")
+    parser.add_argument(
+        "--format", choices=("text", "json", "csv"), default="text", help="text, JSON lines or CSV"
+    )
+    options = parser.parse_args(argv)
+    if options.query is None and sql.is_query(options.database):
+        options.database, options.query = parser.get_default("database"), options.database
+    return _guarded(lambda: _sql(options))
 
 
 def _add_database(parser: argparse.ArgumentParser) -> None:
@@ -242,6 +262,35 @@ class _Output:
         for _, state in poll.poll(_LOOK_SECONDS * 1000):
             if state & (select.POLLERR | select.POLLHUP):
                 raise BrokenPipeError
+
+
+# ---- sql ----------------------------------------------------------------------------------
+
+
+def _sql(options: argparse.Namespace) -> int:
+    from . import sql
+
+    session = sql.Session(options.database)
+    try:
+        if options.query is None and sys.stdin.isatty() and sys.stdout.isatty():
+            from .sql_shell import Shell
+
+            return Shell(session).ask(options.format)
+        queries = sql.statements(sys.stdin) if options.query is None else [options.query]
+        output = _Output(options.format == "text")
+        status = 0
+        try:
+            sql.answer(session, queries, options.format, output)
+        except sql.Mistake as mistake:
+            _complain(mistake.message)
+            print(*mistake.pointed, sep="\n", end="\n" if mistake.pointed else "", file=sys.stderr)
+            status = 2
+        for damage in session.damages():
+            _complain(damage)
+            status = 2
+        return status
+    finally:
+        session.close()
 
 
 # ---- info ---------------------------------------------------------------------------------

@@ -1,0 +1,166 @@
+"""Writes the rows of a query as text, JSON lines or CSV. Knows neither the database nor the screen.
+
+`text` is for people: nothing in it can move a terminal's cursor or turn its text around.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import unicodedata
+from collections.abc import Callable, Sequence
+from json import JSONEncoder
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+from .render import printable
+
+Value = None | int | float | bytes | str
+Line = Callable[[str], None]  # takes a line without its end
+
+_PAGE = 200  # rows whose widths count
+_WIDTH_MAX = 60  # of a column; what is longer pushes the rest of its line
+_BLOB_MAX = 32  # bytes that are shown
+
+
+class Writer(Protocol):
+    """What a format is: a table begins, has rows, and ends."""
+
+    def begin(self, columns: Sequence[str]) -> None: ...
+    def row(self, values: Sequence[Any]) -> None: ...
+    def flush(self) -> None:
+        """Hands out what was held back, if anything."""
+
+
+def writer(format: str, line: Line) -> Writer:
+    """The writer of a format: text, json or csv."""
+    makers: dict[str, Callable[[Line], Writer]] = {"text": TextWriter, "json": JsonWriter, "csv": CsvWriter}
+    return makers[format](line)
+
+
+def _width(text: str) -> int:
+    """Places on the screen."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
+
+
+def text_cell(value: Value) -> str:
+    """A value in one line, for people."""
+    if isinstance(value, str):
+        return printable(value)
+    if value is None:
+        return ""
+    if isinstance(value, bytes):
+        cut = "" if len(value) <= _BLOB_MAX else f"... {len(value)} bytes"
+        return f"x'{value[:_BLOB_MAX].hex()}'{cut}"
+    return str(value)
+
+
+class TextWriter:
+    """Columns, as wide as the first rows need; numbers stand at the right."""
+
+    def __init__(self, line: Line, null: str = "") -> None:
+        self._line, self._null = line, null
+        self._columns: Sequence[str] = ()
+        self._page: list[Sequence[Value]] = []
+        self._pads: list[Callable[[str], str]] = []
+        self._tables = 0
+
+    def begin(self, columns: Sequence[str]) -> None:
+        self.flush()
+        if self._tables:
+            self._line("")
+        self._tables += 1
+        self._columns, self._page, self._pads = columns, [], []
+
+    def row(self, values: Sequence[Value]) -> None:
+        if self._pads:
+            self._write(self._cells(values))
+            return
+        self._page.append(values)
+        if len(self._page) >= _PAGE:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._pads or not self._columns:
+            return
+        rows = [self._cells(values) for values in self._page]
+        head = [printable(name) for name in self._columns]
+        widths = [min(max(map(_width, cells)), _WIDTH_MAX) for cells in zip(head, *rows, strict=True)]
+        values = zip(*self._page, strict=True) if self._page else [()] * len(head)
+        self._pads = [
+            _pad(width, all(isinstance(value, int | float | None) for value in column))
+            for width, column in zip(widths, values, strict=True)
+        ]
+        self._page = []
+        self._write(head)
+        self._write(["-" * width for width in widths])
+        for cells in rows:
+            self._write(cells)
+
+    def _cells(self, values: Sequence[Value]) -> list[str]:
+        return [self._null if value is None else text_cell(value) for value in values]
+
+    def _write(self, cells: list[str]) -> None:
+        padded = [pad(cell) for pad, cell in zip(self._pads, cells, strict=True)]
+        self._line("  ".join(padded).rstrip())
+
+
+def _pad(width: int, numbers: bool) -> Callable[[str], str]:
+    def pad(cell: str) -> str:
+        spaces = " " * (width - _width(cell))
+        return spaces + cell if numbers else cell + spaces
+
+    return pad
+
+
+class JsonWriter:
+    """An object a row, in ASCII. Bytes are a text of hexadecimal digits."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._names: list[str] = []
+        self._encode = JSONEncoder(allow_nan=False, default=bytes.hex).encode
+
+    def begin(self, columns: Sequence[str]) -> None:
+        names: dict[str, None] = {}
+        for name in columns:  # one that is there twice would hide a value
+            unique, number = name, 0
+            while unique in names:
+                number += 1
+                unique = f"{name}:{number}"
+            names[unique] = None
+        self._names = list(names)
+
+    def row(self, values: Sequence[Value]) -> None:
+        row = dict(zip(self._names, values, strict=True))
+        try:
+            self._line(self._encode(row))
+        except ValueError:
+            self._line(
+                "{" + ", ".join(f"{self._encode(name)}: {self._wide(row[name])}" for name in row) + "}"
+            )
+
+    def _wide(self, value: Value) -> str:
+        if isinstance(value, float) and math.isinf(value):  # JSON has none, but numbers beyond all limits
+            return "9e999" if value > 0 else "-9e999"
+        return self._encode(value)
+
+    def flush(self) -> None: ...
+
+
+class CsvWriter:
+    """RFC 4180: names first, lines end with CR LF. NULL is an empty field, bytes are hexadecimal digits."""
+
+    def __init__(self, line: Line) -> None:
+        self._writer = csv.writer(SimpleNamespace(write=line), lineterminator="\r")  # line() adds the LF
+
+    def begin(self, columns: Sequence[str]) -> None:
+        self._writer.writerow(columns)
+
+    def row(self, values: Sequence[Value]) -> None:
+        self._writer.writerow([value.hex() if isinstance(value, bytes) else value for value in values])
+
+    def flush(self) -> None: ...

@@ -1,0 +1,98 @@
+"""`pytrace sql` on a terminal: apsw's shell, with our tables, completion and rows as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import apsw
+import apsw.shell
+
+from .render import printable
+from .sql import EXAMPLES, TABLES, Session
+from .sql_output import TextWriter
+
+_MODES = {"text": "text", "json": "jsonl", "csv": "csv"}
+
+
+def banner(path: str) -> str:
+    """The lines that the shell begins with."""
+    return (
+        f"What was recorded in {printable(path)}. Tables and views: {', '.join(TABLES)}.\n"
+        f"  {EXAMPLES[0]};\n"
+        ".tables tells what is in them, .help of more, .quit leaves. Tab completes, Ctrl-C stops a query.\n"
+    )
+
+
+_Base: Any = apsw.shell.Shell  # has no types
+
+
+class Shell(_Base):  # type: ignore[misc]
+    """Statements end with a semicolon, commands begin with a dot."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._text = TextWriter(self._line)
+        super().__init__(db=session.connection())
+        self.output = self.output_text
+        self.header = True
+        self.prompt, self.moreprompt = "pytrace> ", "    ...> "
+        session.watch(self._look)
+
+    def ask(self, format: str) -> int:
+        """Answers until the end of input. Returns the exit status."""
+        self.process_command(f".mode {_MODES[format]}")
+        with suppress(OSError):  # where the history cannot be kept
+            self.cmdloop(banner(self._session.path))
+        return 0
+
+    def _look(self) -> None:
+        self._text.flush()
+
+    def _line(self, line: str) -> None:
+        self.write(self.stdout, line + "\n")
+
+    def output_text(self, header: bool, line: Sequence[Any]) -> None:
+        """
+        Columns as wide as the first rows need, each row as it comes.
+        What a terminal would obey is shown as an escape.
+        """
+        if header:
+            self._text = TextWriter(self._line, self.nullvalue)
+            self._text.begin(line)
+        else:
+            self._text.row(line)
+
+    def process_sql(
+        self, sql: str, bindings: Any = None, internal: bool = False, summary: Any = None
+    ) -> None:
+        self._db = self._session.connection()  # another one where the file has been changed
+        try:
+            super().process_sql(sql, bindings, internal, summary)
+        finally:
+            self._text.flush()
+        for damage in self._session.damages():
+            self.write_error(damage + "\n")
+
+    def command_tables(self, cmd: list[str]) -> None:
+        """tables ?PATTERN?: Lists names of tables matching LIKE pattern
+
+        This also returns views, and tells what is in them.
+        """
+        for name, what in TABLES.items():
+            if apsw.strlike(cmd[0] if cmd else "%", name) == 0:
+                self._line(f"{name:<12}{what}")
+
+    def complete_sql(self, line: str, token: str, beg: int, end: int) -> list[str]:
+        """Knows the columns of virtual tables and views, too, which are in no schema."""
+        if not self._completion_cache:  # also where apsw empties it: the schema may be another
+            super().complete_sql("", "", 0, 0)
+            words: list[list[str]] = self._completion_cache
+            words[-1].extend(sorted(set(self._columns()).difference(*words)))
+        found: list[str] = super().complete_sql(line, token, beg, end)
+        return found
+
+    def _columns(self) -> list[str]:
+        sql = "SELECT name FROM pragma_table_xinfo(?)"
+        return [name for table in TABLES for (name,) in self.db.execute(sql, (table,))]
