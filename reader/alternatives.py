@@ -52,26 +52,7 @@ def can_match(leaf: Compare, names: Names) -> bool | None:
     vocabulary = names.by_field().get(leaf.field)
     if vocabulary is None:
         return None
-    return any(_fits(str(constant.value), vocabulary) for constant in leaf.constants)
-
-
-def like(pattern: str) -> re.Pattern[str]:
-    """SQL's LIKE with escapes, for `fullmatch`."""
-    pieces = [""]
-    for found in re.finditer(r"\\(.)|(.)", pattern, re.DOTALL):
-        if found[2] == "%":
-            pieces.append("")
-        else:
-            pieces[-1] += "." if found[2] == "_" else re.escape(found[1] or found[2])
-    first, *others = pieces
-    # each piece where it is found first, without going back: patterns may be as unkind as they like
-    middle = "".join(f"(?>.*?{piece})" for piece in others[:-1])
-    last = f".*{others[-1]}" if others else ""
-    return re.compile(f"{first}{middle}{last}", re.DOTALL | re.IGNORECASE | re.ASCII)
-
-
-def _fits(pattern: str, vocabulary: Vocabulary) -> bool:
-    return pattern in vocabulary or any(map(like(pattern).fullmatch, vocabulary))
+    return any(vocabulary.fits(str(constant.value)) for constant in leaf.constants)
 
 
 def _with(leaf: Compare, old: Constant, new: Literals) -> Compare:
@@ -108,7 +89,7 @@ def _patterns(field: str, written: str, vocabulary: Vocabulary) -> Iterator[tupl
         (_PATTERN, f"{pattern_of(bare)}%"),
         (_PATTERN + 0.1, f"%{pattern_of(bare)}%"),
     ):
-        if _fits(pattern, vocabulary):
+        if vocabulary.fits(pattern):
             yield cost, pattern, "pattern"
     for name in vocabulary.complete(bare, 2):
         yield _LIKE, pattern_of(name), ""

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 from .alternatives import Alternative, alternatives, can_match
 from .complete import pattern_of
 from .filter_sql import compile
-from .filter_tree import And, Compare, Constant, Filter, Node, Or, replace, unparse
+from .filter_tree import And, Compare, Constant, Filter, FilterError, Node, Or, replace, unparse
 from .filter_units import Run
 from .names import Names
 
@@ -29,6 +29,7 @@ _PARTS_MAX = 50  # comparisons that are looked at
 _NEEDED_MAX = 20  # ways to choose the parts that have to change ...
 _TOGETHER_MAX = 200  # ... and to change them
 _ARGUMENTS_MAX = 2
+_SHARE = 0.25
 _WIDTH = 60
 
 
@@ -39,8 +40,8 @@ class Found(NamedTuple):
     all: bool
 
 
-# where, parameters, at most so many
-Count: TypeAlias = Callable[[str, "tuple[int | str, ...]", int], Found]
+# where, parameters, at most so many, until when (by time.monotonic())
+Count: TypeAlias = Callable[[str, "tuple[int | str, ...]", int, float], Found]
 _Changes: TypeAlias = "dict[int, Node | None]"  # by id() of a node: what takes its place
 
 
@@ -74,13 +75,13 @@ def corrections(
 ) -> list[Correction]:
     """At most `limit` filters that find something, the nearest first, then the one that finds most.
 
-    deadline: by time.monotonic(), SECONDS from now where it is not given; `count` has to keep it too.
+    deadline: by time.monotonic(), SECONDS from now where it is not given.
     """
     search = _Search(names, runs, count, time.monotonic() + SECONDS if deadline is None else deadline)
     found: list[tuple[float, int, Correction]] = []
     tried = {unparse(tree)}
     climbed: set[object] = set()
-    for candidates in (search.nearest(tree.root), search.further(tree.root)):
+    for candidates in (search.by_names(tree.root), search.by_counts(tree.root), search.further(tree.root)):
         for cost, root, ladder in candidates:
             if search.over() or (len(found) >= limit and cost > max(found)[0]):
                 break
@@ -120,28 +121,43 @@ class _Search:
     def __init__(self, names: Names, runs: Sequence[Run], count: Count, deadline: float) -> None:
         self._names, self._runs, self._count, self._deadline = names, runs, count, deadline
         self._leaves: list[Compare] = []
+        self._dead: set[int] = set()  # those that find nothing by themselves, by id()
         self._first = _Change(0.0, {})  # the nearest that changes all that has to
 
     def over(self) -> bool:
         return time.monotonic() >= self._deadline
 
     def count(self, root: Node, at_most: int) -> Found:
-        query = compile(Filter("", root), self._runs)
-        return self._count(query.where, query.parameters, at_most)
+        """No count takes more than a share of the time, so that others have theirs."""
+        now = time.monotonic()
+        try:
+            query = compile(Filter("", root), self._runs)
+        except FilterError:  # too entangled
+            return Found(0, False)
+        return self._count(query.where, query.parameters, at_most, now + (self._deadline - now) * _SHARE)
 
-    def _finds(self, node: Node) -> bool:
+    def _finds(self, leaf: Node) -> bool:
         """Whether there is such an event. Where the time is over, so it is taken."""
-        if isinstance(node, Compare) and (known := can_match(node, self._names)) is not None:
-            return known
-        return self.over() or self.count(node, 1) != Found(0, True)
+        known = can_match(leaf, self._names) if isinstance(leaf, Compare) else None
+        return known if known is not None else self.over() or self.count(leaf, 1) != Found(0, True)
 
-    def nearest(self, root: Node) -> Iterator[_Candidate]:
-        """Parts that find nothing by themselves have to change, all of them."""
+    def by_names(self, root: Node) -> Iterator[_Candidate]:
+        """Parts whose names do not exist have to change, all of them."""
         self._leaves = list(islice(_leaves(root), _PARTS_MAX))
-        dead = {id(leaf) for leaf in self._leaves if not self._finds(leaf)}
+        self._dead = {id(leaf) for leaf in self._leaves if can_match(leaf, self._names) is False}
+        yield from self._changed(root)
+
+    def by_counts(self, root: Node) -> Iterator[_Candidate]:
+        """So do parts that find nothing by themselves."""
+        before = self._dead
+        self._dead = {id(leaf) for leaf in self._leaves if not self._finds(leaf)}
+        if self._dead != before:
+            yield from self._changed(root)
+
+    def _changed(self, root: Node) -> Iterator[_Candidate]:
         changes = [
             change
-            for needed in islice(_needed(root, dead), _NEEDED_MAX)
+            for needed in islice(_needed(root, self._dead), _NEEDED_MAX)
             for change in self._together([leaf for leaf in self._leaves if id(leaf) in needed])
         ]
         changes.sort(key=lambda change: change.cost)
@@ -173,7 +189,7 @@ class _Search:
             return []
         found = alternatives(leaf, self._names, self._runs)
         steps = [one for one in found if one.ladder == id(leaf)]
-        first = bisect_left(steps, True, key=lambda one: bool(one.node and self._finds(one.node)))
+        first = bisect_left(steps, True, key=lambda one: one.node is not None and self._finds(one.node))
         return [one for one in found if one not in steps[:first]]
 
     def _together(self, leaves: Sequence[Compare]) -> Iterator[_Change]:

@@ -12,20 +12,17 @@ from .correct import Count, Found
 _STEPS = 20  # of SQLite's machine between two looks at the clock; about as many as a segment takes
 
 
-def counter(connection: apsw.Connection, runs: Sequence[int], deadline: float) -> Count:
-    """Counts events of these runs until the deadline (by time.monotonic()) at most.
+def counter(connection: apsw.Connection, runs: Sequence[int]) -> Count:
+    """Counts events of these runs.
 
     connection: with the table `event`. Ctrl-C stops a count, too: Python handles signals at each look at
     the clock. Raises apsw.Error where the database cannot be read.
     """
 
-    def over() -> bool:
-        return time.monotonic() >= deadline
-
-    def count(where: str, parameters: tuple[int | str, ...], at_most: int) -> Found:
+    def count(where: str, parameters: tuple[int | str, ...], at_most: int, deadline: float) -> Found:
         marks = ", ".join("?" * len(runs))
         events = 0
-        connection.set_progress_handler(over, _STEPS, id=counter)
+        connection.set_progress_handler(lambda: time.monotonic() >= deadline, _STEPS, id=counter)
         try:
             rows = connection.execute(
                 f"SELECT 1 FROM event WHERE run IN ({marks}) AND ({where}) LIMIT ?",

@@ -11,12 +11,14 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from heapq import nsmallest
+from itertools import islice
 from typing import AnyStr
 
 _ENOUGH = 20  # names that fit better: then the ones that fit less are not looked for
 _FUZZY_MAX = 1000  # likenesses that are ranked; the shortest names come first
 _START = "\1"  # stands before each word of a name in the text for word starts
 _SEPARATORS = "_./<:- "
+_LIKE = re.compile(r"\\(.)|(.)", re.DOTALL)
 _CAMEL = re.compile("([a-z0-9])([A-Z])")
 _AT_START, _INSIDE, _ANYWHERE = 1, 2, 3  # what a gap before a matched letter costs; a part of a word
 
@@ -91,7 +93,7 @@ class Vocabulary:
     def _word_start(self, typed: str, limit: int) -> list[str]:
         for separator in _SEPARATORS:
             typed = typed.replace(separator, separator + _START)
-        return self._containing(self._marked, _START + typed, "\n", limit)
+        return list(islice(self._containing(self._marked, _START + typed, "\n"), limit))
 
     def _similar(self, typed: str, limit: int) -> list[str]:
         letters = "".join(rf"[^\n{re.escape(c)}]*{re.escape(c)}" for c in typed[1:])
@@ -99,7 +101,7 @@ class Vocabulary:
             name: _cost(match, typed)
             for name, match in self._lines(re.escape(_START + typed[0]) + letters, _FUZZY_MAX)
         }
-        for name in self._containing(self._plain, _encoded(typed), b"\n", limit):
+        for name in islice(self._containing(self._plain, _encoded(typed), b"\n"), limit):
             ranked[name] = min(ranked.get(name, _ANYWHERE), _ANYWHERE)
         return nsmallest(limit, ranked, key=lambda name: (ranked[name], len(name), name))
 
@@ -115,19 +117,29 @@ class Vocabulary:
             if not limit:
                 break
 
-    def _containing(self, text: AnyStr, needle: AnyStr, end: AnyStr, limit: int) -> list[str]:
+    def _containing(self, text: AnyStr, needle: AnyStr, end: AnyStr) -> Iterator[str]:
         """The names whose line in the text contains the needle, the shortest first."""
-        names: list[str] = []
         line, at = -1, 0
-        found = text.find(needle)
-        while found >= 0 and len(names) < limit:
+        found = text.find(needle, 1)
+        while found >= 0:
             line += text.count(end, at, found)
-            names.append(self._by_length[line])
+            yield self._by_length[line]
             at = text.find(end, found)
-            found = text.find(needle, at) if at >= 0 else -1
-        return names
+            found = text.find(needle, at + 1) if at >= 0 else -1
 
     # ---- correction ----
+
+    def fits(self, pattern: str) -> bool:
+        """Whether there is a name LIKE this."""
+        self.prepare()
+        pieces = [""]
+        for found in _LIKE.finditer(pattern):
+            if found[2] in ("%", "_"):
+                pieces.append("")
+            else:
+                pieces[-1] += (found[1] or found[2]).replace("\n", " ")
+        names = self._containing(self._plain, _encoded(max(pieces, key=len)), b"\n")
+        return any(map(like(pattern).fullmatch, names))
 
     def nearest(self, written: str, limit: int) -> list[tuple[int, str]]:
         """At most `limit` names that differ in few letters, each after in how many; none that do not."""
@@ -149,6 +161,21 @@ class Vocabulary:
                     if changes <= most:
                         found.append((changes, name))
         return nsmallest(limit, found)
+
+
+def like(pattern: str) -> re.Pattern[str]:
+    """SQL's LIKE with \\ as its escape character, for `fullmatch`."""
+    pieces = [""]
+    for found in _LIKE.finditer(pattern):
+        if found[2] == "%":
+            pieces.append("")
+        else:
+            pieces[-1] += "." if found[2] == "_" else re.escape(found[1] or found[2])
+    first, *others = pieces
+    # each piece where it is found first, without going back: patterns may be as unkind as they like
+    middle = "".join(f"(?>.*?{piece})" for piece in others[:-1])
+    last = f".*{others[-1]}" if others else ""
+    return re.compile(f"{first}{middle}{last}", re.DOTALL | re.IGNORECASE | re.ASCII)
 
 
 def tolerance(written: str) -> int:

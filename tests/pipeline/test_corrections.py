@@ -89,9 +89,8 @@ def offered_fixture(path: Path) -> Iterator[object]:
     connection = connected(path)
 
     def offered(text: str) -> list[Correction]:
-        deadline = time.monotonic() + 60
-        count = counter(connection, [run.id for run in runs], deadline)
-        found = corrections(parse(text), names, runs, count, 5, deadline)
+        count = counter(connection, [run.id for run in runs])
+        found = corrections(parse(text), names, runs, count, 5, time.monotonic() + 60)
         for correction in found:  # the same by another way
             query = compile(parse(correction.text), runs)
             sql = f"SELECT count(*) FROM event WHERE {query.where}"
@@ -193,21 +192,21 @@ def test_a_table_with_nonsense_gives_the_names_that_make_sense(tmp_path: Path) -
 
 def test_a_count_ends_at_its_bound(large: Path) -> None:
     connection = connected(large)
-    count = counter(connection, [1], time.monotonic() + 60)
-    assert count("1", (), 1000) == Found(1000, False)
-    assert count("1", (), EVENTS * SEGMENTS) == Found(EVENTS * SEGMENTS, True)
-    assert count("func LIKE ?", ("nothing",), 1000) == Found(0, True)
+    count, later = counter(connection, [1]), time.monotonic() + 60
+    assert count("1", (), 1000, later) == Found(1000, False)
+    assert count("1", (), EVENTS * SEGMENTS, later) == Found(EVENTS * SEGMENTS, True)
+    assert count("func LIKE ?", ("nothing",), 1000, later) == Found(0, True)
     connection.close()
 
 
 def test_a_count_ends_at_the_deadline(large: Path) -> None:
     connection = connected(large)
-    count = counter(connection, [1], time.monotonic() - 1)
-    events, all = count("event MATCH ?", ('(any (like either "%nobody%"))',), 1000)
+    count = counter(connection, [1])
+    events, all = count("event MATCH ?", ('(any (like either "user 6% 7%"))',), EVENTS, time.monotonic() - 1)
     assert not all
-    assert events < EVENTS * SEGMENTS
+    assert events < EVENTS
     # and leaves nothing behind
-    assert counter(connection, [1], time.monotonic() + 60)("1", (), 5) == Found(5, False)
+    assert count("1", (), 5, time.monotonic() + 60) == Found(5, False)
     connection.close()
 
 
@@ -216,10 +215,10 @@ import sys, time
 sys.path.insert(0, {here!r})
 from pathlib import Path
 from test_corrections import connected, counter
-count = counter(connected(Path({path!r})), [1], time.monotonic() + 600)
+count = counter(connected(Path({path!r})), [1])
 print("counting", flush=True)
 while True:  # until somebody presses Ctrl-C
-    count("event MATCH ?", ('(any (like either "%nobody 7 of%"))',), 1000)
+    count("event MATCH ?", ('(any (like either "user 6% 7%x"))',), 1000, time.monotonic() + 600)
 """
 
 
