@@ -152,14 +152,13 @@ class _Compiler:
         if isinstance(node, Compare):
             return self._exists(node) if FIELDS[node.field].argument else self._comparison(node)
         if isinstance(node, And):
-            operands = tuple(flat(node))
-            of_argument = tuple(filter(speaks_of_argument, operands))
-            if len(of_argument) == 1:  # an `or` is better asked for as one
-                of_argument = ()
+            operands, speaks = tuple(flat(node)), speaks_of_argument
         else:  # there is an argument for one or the other: the same as one for either
-            operands = node.operands
-            of_argument = tuple(part for part in operands if _speaks_itself(part))
-        found = [self.predicate(part) for part in operands if part not in of_argument]
+            operands, speaks = node.operands, _compares_argument
+        of_argument = tuple(filter(speaks, operands))
+        if len(of_argument) == 1:  # an `or` is better asked for as one
+            of_argument = ()
+        found = [self.predicate(part) for part in operands if not of_argument or not speaks(part)]
         if of_argument:
             found.append(self._exists(_gathered(replace(node, operands=of_argument))))
         return _joined("and" if isinstance(node, And) else "or", found)
@@ -286,20 +285,24 @@ def _quoted(text: str) -> str:
 
 def _independent(node: Node) -> Node | None:
     """The first part of a node that is about arguments, and the same whichever argument is looked at."""
-    if not speaks_of_argument(node):
-        return node if _has_argument(node) else None
+    if _is_independent(node):
+        return node
     if isinstance(node, (And, Or)):
         found = (part for operand in node.operands if (part := _independent(operand)))
         return next(found, None)
     return None
 
 
+def _is_independent(node: Node) -> bool:
+    return not speaks_of_argument(node) and _has_argument(node)
+
+
 def _gathered(node: Node) -> Node:
     """The same with the independent operands of an `and` or `or` made one."""
     if not isinstance(node, (And, Or)) or not speaks_of_argument(node):
         return node
-    alone = tuple(part for part in node.operands if _independent(part) is part)
-    others = tuple(_gathered(part) for part in node.operands if part not in alone)
+    alone = tuple(part for part in node.operands if _is_independent(part))
+    others = tuple(_gathered(part) for part in node.operands if not _is_independent(part))
     return replace(node, operands=(*others, replace(node, operands=alone)) if alone else others)
 
 
@@ -314,7 +317,7 @@ def _without_argument(node: Node) -> Node | None:
     return replace(node, operands=tuple(parts)) if enough else None
 
 
-def _speaks_itself(node: Node) -> bool:
+def _compares_argument(node: Node) -> bool:
     return isinstance(node, Compare) and FIELDS[node.field].argument
 
 

@@ -66,7 +66,7 @@ _OTHER_FIELDS = {
     "filename": "file", "path": "file", "elapsed": "duration", "event": "kind", "lineno": "line",
     "result": "value", "timestamp": "time", "level": "depth",
 }  # fmt: skip
-_OTHER_QUOTES = "\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}“”„«»`\N{ACUTE ACCENT}"
+_OTHER_QUOTES = "\u2018\u2019“”„«»`\u00b4"
 # Python that a filter does not have: by the word or symbol it is told by
 _UNSUPPORTED = {
     **dict.fromkeys(("+", "-", "*", "/", "//", "%", "**", "@", "<<", ">>", "^"), "cannot calculate"),
@@ -356,8 +356,10 @@ class _Reader:
 
     def _may_close_empty(self) -> bool:
         """`in ()`, and a comma behind the last of a list."""
-        bracket, last = self.brackets[-1], self.found[-1]
-        return bool(bracket.token) and (last.text == "," or (bracket.is_list and last is bracket.token))
+        bracket = self.brackets[-1]
+        if not bracket.token:
+            return False
+        return self.found[-1].text == "," or (bracket.is_list and self.found[-1] is bracket.token)
 
     def _close(self, match: re.Match[str]) -> None:
         self._common_mistakes(match)

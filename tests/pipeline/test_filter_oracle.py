@@ -196,13 +196,13 @@ def same(trace: Trace, text: str) -> None:
     assert trace.meant(unparse(parse(text))) == trace.meant(text)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(text=filters(VALUES))
 def test_sql_finds_what_is_meant(trace: Trace, text: str) -> None:
     same(trace, text)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(texts=st.lists(filters(VALUES), min_size=2, max_size=4), join=st.sampled_from([" and ", " or "]))
 def test_joined_filters_find_what_is_meant(trace: Trace, texts: list[str], join: str) -> None:
     same(trace, join.join(f"({text})" for text in texts))
