@@ -210,6 +210,7 @@ class Definitions:
         self.ffi, self.lib, self.run = predicates.ffi, predicates.lib, run
         self.predicates = predicates
         self._kept: list[Any] = []
+        self._shown: tuple[Record | None, list[Argument]] = None, []
         new = self._new
         self.codes = new("struct run_code[]", max(run.codes, default=0) + 1)
         for number in range(1, len(self.codes)):
@@ -271,6 +272,7 @@ class Definitions:
         return made
 
     def event(self, record: bytes, how: str = "decode") -> Any:
+        """A decoded record, for as long as this object lives."""
         event = self._new("struct event *")
         held = self.ffi.from_buffer(record)
         self._kept.append(held)
@@ -306,6 +308,11 @@ class Definitions:
 
     def arguments(self, record: Record) -> list["Argument"]:
         """What SQL shows of an event's arguments."""
+        if record is not self._shown[0]:
+            self._shown = record, self._arguments(record)
+        return self._shown[1]
+
+    def _arguments(self, record: Record) -> list["Argument"]:
         if record.kind == "lost":
             count = str(min(record.what, (1 << 63) - 1))
             return [Argument(0, "count", count, count, "int")]
@@ -322,7 +329,7 @@ class Definitions:
             Argument(
                 i,
                 (names[i] if i < len(names) else "") or f"argument {i + 1}",
-                *(self.text(value, what) for what in ("value", "bare", "type")),
+                *self.texts(value),
             )
             for i, value in enumerate(record.values)
         ]
@@ -334,11 +341,13 @@ class Definitions:
         assert self.lib.event_value(self.event(record), self.ffi.new("const uint8_t **"), made)
         return made
 
-    def text(self, value: Val, what: str) -> str:
-        write, made = getattr(self.lib, f"text_{what}"), self.value(value)
-        buffer = self.ffi.new("char[]", size := write(made, self.names, self.ffi.NULL, 0))
-        write(made, self.names, buffer, size)
-        return bytes(self.ffi.buffer(buffer)).decode()
+    def texts(self, value: Val) -> Iterator[str]:
+        """Its text_value, text_bare and text_type."""
+        made = self.value(value)
+        for write in (self.lib.text_value, self.lib.text_bare, self.lib.text_type):
+            buffer = self.ffi.new("char[]", size := write(made, self.names, self.ffi.NULL, 0))
+            write(made, self.names, buffer, size)
+            yield bytes(self.ffi.buffer(buffer)).decode()
 
 
 # ---- in Python --------------------------------------------------------------------------------
@@ -404,7 +413,10 @@ def holds(tree: Tree, event: Event, definitions: Definitions, argument: Argument
             found = definitions.arguments(event.record)
             return any(holds(rest[0], event, definitions, one) for one in found)
     name, *values = rest
-    return any(compare(word, content, values) for content in contents(name, event, definitions, argument))
+    held = list(contents(name, event, definitions, argument))
+    if word == "!=":  # there is something, and none of it is that
+        return bool(held) and values[0] not in held
+    return any(compare(word, content, values) for content in held)
 
 
 def contents(
@@ -444,8 +456,6 @@ def compare(word: str, content: Any, values: list[Any]) -> bool:
     match word:
         case "=":
             return bool(content == values[0])
-        case "!=":
-            return bool(content != values[0])
         case "<":
             return bool(content < values[0])
         case "<=":
