@@ -24,16 +24,19 @@ _AT_START, _INSIDE, _ANYWHERE = 1, 2, 3  # what a gap before a matched letter co
 
 
 class Vocabulary:
-    """Names, in whatever order they came; each once. Searching after `add` costs a moment more."""
+    """Names, in the order in which they came; each once."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._names = dict.fromkeys(names)
-        self._prepared = False
+        self._names: dict[str, None] = {}
+        self._new: list[str] = []
+        # in alphabetical order
         self._sorted: list[str] = []
         self._keys: list[str] = []
-        self._by_length: list[str] = []
-        self._marked = ""
+        # as lines of a text, where those that came together stand by length, the shortest first
+        self._lines: list[str] = []
         self._plain = b""
+        self._marked = ""  # with a sign before each word
+        self.add(names)
 
     def __len__(self) -> int:
         return len(self._names)
@@ -45,26 +48,22 @@ class Vocabulary:
         return name in self._names
 
     def add(self, names: Iterable[str]) -> None:
-        before = len(self._names)
-        self._names.update(dict.fromkeys(names))
-        self._prepared = self._prepared and len(self._names) == before
+        new = [name for name in dict.fromkeys(names) if name not in self._names]
+        self._names.update(dict.fromkeys(new))
+        self._new += new
 
     def prepare(self) -> None:
-        """Sorts the names, which the first search does otherwise."""
-        if self._prepared:
+        """Takes in what was added, which the first search does otherwise."""
+        if not self._new:
             return
-        # those of the time before come first and in order, which is what list.sort is quick with
-        known = dict.fromkeys(self._sorted)
-        self._sorted = sorted([*known, *(name for name in self._names if name not in known)], key=_fold)
+        new = sorted(self._new, key=len)
+        self._new = []
+        self._sorted = sorted(self._sorted + new, key=_fold)  # which is quick where most are in order
         self._keys = [_fold(name) for name in self._sorted]
-        self._by_length = sorted(self._sorted, key=len)
-        text = "".join(["\n" + name.replace("\n", " ") for name in self._by_length])
-        self._plain = _encoded(text)
-        text = _CAMEL.sub(rf"\1{_START}\2", text)
-        for separator in "\n" + _SEPARATORS:
-            text = text.replace(separator, separator + _START)
-        self._marked = _fold(text)
-        self._prepared = True
+        self._lines += new
+        text = "".join(["\n" + name.replace("\n", " ") for name in new])
+        self._plain += _encoded(text)
+        self._marked += _marked("\n", _CAMEL.sub(rf"\1{_START}\2", text))
 
     # ---- completion ----
 
@@ -91,28 +90,27 @@ class Vocabulary:
         return found[:last]
 
     def _word_start(self, typed: str, limit: int) -> list[str]:
-        for separator in _SEPARATORS:
-            typed = typed.replace(separator, separator + _START)
-        return list(islice(self._containing(self._marked, _START + typed, "\n"), limit))
+        needle = _START + _marked("", typed)
+        return list(islice(self._containing(self._marked, needle, "\n"), limit))
 
     def _similar(self, typed: str, limit: int) -> list[str]:
         letters = "".join(rf"[^\n{re.escape(c)}]*{re.escape(c)}" for c in typed[1:])
         ranked = {
             name: _cost(match, typed)
-            for name, match in self._lines(re.escape(_START + typed[0]) + letters, _FUZZY_MAX)
+            for name, match in self._matching(re.escape(_START + typed[0]) + letters, _FUZZY_MAX)
         }
         for name in islice(self._containing(self._plain, _encoded(typed), b"\n"), limit):
             ranked[name] = min(ranked.get(name, _ANYWHERE), _ANYWHERE)
         return nsmallest(limit, ranked, key=lambda name: (ranked[name], len(name), name))
 
-    def _lines(self, pattern: str, limit: int) -> Iterator[tuple[str, str]]:
+    def _matching(self, pattern: str, limit: int) -> Iterator[tuple[str, str]]:
         """The names that a pattern finds in the text of word starts, the shortest first; each with
         what was found, to the end of the name."""
         line, at = -1, 0
         for match in re.finditer(pattern + r"[^\n]*", self._marked):
             line += self._marked.count("\n", at, match.start())
             at = match.start()
-            yield self._by_length[line], match.group()
+            yield self._lines[line], match.group()
             limit -= 1
             if not limit:
                 break
@@ -123,7 +121,7 @@ class Vocabulary:
         found = text.find(needle, 1)
         while found >= 0:
             line += text.count(end, at, found)
-            yield self._by_length[line]
+            yield self._lines[line]
             at = text.find(end, found)
             found = text.find(needle, at + 1) if at >= 0 else -1
 
@@ -152,7 +150,7 @@ class Vocabulary:
         counts = {letter: written.count(letter) for letter in written}
         shortest, longest = len(written) - most, len(written) + most
         found = []
-        for letters, name in zip(foreign.split(b"\n")[1:], self._by_length, strict=True):
+        for letters, name in zip(foreign.split(b"\n")[1:], self._lines, strict=True):
             if len(letters) <= (most if letters.isascii() else 4 * most) and shortest <= len(name) <= longest:
                 folded = _fold(name)
                 missing = sum([max(n - folded.count(letter), 0) for letter, n in counts.items()])
@@ -218,6 +216,12 @@ def distance(a: str, b: str, most: int) -> int:
 
 def _fold(text: str) -> str:
     return text.lower()  # casefold() would make more letters of some
+
+
+def _marked(line: str, text: str) -> str:
+    for separator in line + _SEPARATORS:
+        text = text.replace(separator, separator + _START)
+    return _fold(text)
 
 
 def _encoded(text: str) -> bytes:
