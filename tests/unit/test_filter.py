@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -688,3 +689,18 @@ def test_only_what_is_needed_is_imported() -> None:
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, check=True, text=True)
     slow = {"dataclasses", "inspect", "difflib", "json", "unicodedata", "apsw", "datetime"}
     assert slow.isdisjoint(done.stdout.split())
+
+
+def test_the_examples_in_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "filters.md").read_text()
+    examples = [
+        line for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) for line in block.splitlines()
+    ]
+    assert len(examples) > 20
+    for text in examples:
+        compile(parse(text), [NOON])
+    for name in FIELDS:
+        assert f"`{name}`" in page
+    with pytest.raises(FilterError) as caught:
+        parse("func == pay and kind == 'cal'")
+    assert f"\n{caught.value}\n" in page
