@@ -129,6 +129,7 @@ class Session:
         def begin(cursor: apsw.Cursor, statement: str, bindings: apsw.Bindings | None) -> bool:
             nonlocal rest
             rest = rest[len(statement) :]
+            output.end()
             if columns := cursor.get_description():
                 output.begin([column[0] for column in columns])
             return True
@@ -143,7 +144,7 @@ class Session:
             message = f"a text in these rows is no UTF-8 ({error.reason}); CAST(... AS BLOB) has its bytes"
             raise Mistake(message, []) from error
         finally:
-            output.flush()
+            output.end()
 
     def _explained(self, error: apsw.Error, sql: str) -> DatabaseError | Mistake:
         """`sql`: from the statement on that the error is about."""
@@ -220,7 +221,7 @@ def answer(session: Session, queries: Iterable[str], format: str, lines: Lines) 
         nonlocal due
         now = time.monotonic()
         if now >= due:
-            output.flush()
+            output.pause()
             lines.flush()
             due = now + _SHOW_SECONDS
 

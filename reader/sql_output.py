@@ -28,8 +28,10 @@ class Writer(Protocol):
 
     def begin(self, columns: Sequence[str]) -> None: ...
     def row(self, values: Sequence[Any]) -> None: ...
-    def flush(self) -> None:
-        """Hands out what was held back, if anything."""
+    def pause(self) -> None:
+        """Hands out the rows that were held back, if any."""
+
+    def end(self) -> None: ...
 
 
 def writer(format: str, line: Line) -> Writer:
@@ -69,7 +71,6 @@ class TextWriter:
         self._tables = 0
 
     def begin(self, columns: Sequence[str]) -> None:
-        self.flush()
         if self._tables:
             self._line("")
         self._tables += 1
@@ -81,11 +82,19 @@ class TextWriter:
             return
         self._page.append(values)
         if len(self._page) >= _PAGE:
-            self.flush()
+            self._settle()
 
-    def flush(self) -> None:
-        if self._pads or not self._columns:
-            return
+    def pause(self) -> None:
+        if self._page:
+            self._settle()
+
+    def end(self) -> None:
+        if self._columns and not self._pads:
+            self._settle()
+        self._columns = ()
+
+    def _settle(self) -> None:
+        """Now the columns have their widths."""
         rows = [self._cells(values) for values in self._page]
         head = [printable(name) for name in self._columns]
         widths = [min(max(map(_width, cells)), _WIDTH_MAX) for cells in zip(head, *rows, strict=True)]
@@ -148,7 +157,8 @@ class JsonWriter:
             return "9e999" if value > 0 else "-9e999"
         return self._encode(value)
 
-    def flush(self) -> None: ...
+    def pause(self) -> None: ...
+    def end(self) -> None: ...
 
 
 class CsvWriter:
@@ -163,4 +173,5 @@ class CsvWriter:
     def row(self, values: Sequence[Value]) -> None:
         self._writer.writerow([value.hex() if isinstance(value, bytes) else value for value in values])
 
-    def flush(self) -> None: ...
+    def pause(self) -> None: ...
+    def end(self) -> None: ...

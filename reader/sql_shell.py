@@ -19,7 +19,7 @@ _MODES = {"text": "text", "json": "jsonl", "csv": "csv"}
 def banner(path: str) -> str:
     """The lines that the shell begins with."""
     return (
-        f"What was recorded in {printable(path)}. Tables and views: {', '.join(TABLES)}.\n"
+        f"What was recorded in {printable(path)}, for reading only. Tables and views: {', '.join(TABLES)}.\n"
         f"  {EXAMPLES[0]};\n"
         ".tables tells what is in them, .help of more, .quit leaves. Tab completes, Ctrl-C stops a query.\n"
     )
@@ -48,7 +48,7 @@ class Shell(_Base):  # type: ignore[misc]
         return 0
 
     def _look(self) -> None:
-        self._text.flush()
+        self._text.pause()
 
     def _line(self, line: str) -> None:
         self.write(self.stdout, line + "\n")
@@ -59,6 +59,7 @@ class Shell(_Base):  # type: ignore[misc]
         What a terminal would obey is shown as an escape.
         """
         if header:
+            self._text.end()  # of the statement before, in the same line
             self._text = TextWriter(self._line, self.nullvalue)
             self._text.begin(line)
         else:
@@ -71,7 +72,7 @@ class Shell(_Base):  # type: ignore[misc]
         try:
             super().process_sql(sql, bindings, internal, summary)
         finally:
-            self._text.flush()
+            self._text.end()
         for damage in self._session.damages():
             self.write_error(damage + "\n")
 
