@@ -41,6 +41,8 @@ def sqlite_likes(sqlite: apsw.Connection, pattern: str, text: str, escape: str |
 @example(pattern="%\\", text="a", escape="\\")
 @example(pattern="a%\\\\", text="ab\\", escape="\\")
 @example(pattern="%a_b%b", text="aab" * 10, escape=None)
+@example(pattern="%a_b", text="aaxb", escape=None)
+@example(pattern="%a_b_%c", text="aaxaaxbyc", escape=None)
 def test_it_matches_as_in_sqlite(
     predicates: Predicates, sqlite: apsw.Connection, pattern: str, text: str, escape: str | None
 ) -> None:
