@@ -78,21 +78,27 @@ def _patterns(field: str, written: str, vocabulary: Vocabulary) -> Iterator[tupl
     bare = _bare(written)
     if not bare:
         return
-    for changes, name in vocabulary.nearest(bare, _NAMES_MAX):
+    near = vocabulary.nearest(bare, _NAMES_MAX)
+    for changes, name in near:
         yield changes or _CASE, pattern_of(name), ""
-    for tail in _tails(bare):  # app.Order.pay as a function, src/app.py as a file
+    for tail in _tails(bare):  # app.Order.pay as a function
         if field == "func" and tail in vocabulary:
             yield _TAIL, pattern_of(tail), ""
-    for cost, pattern in (
-        (_TAIL, f"%.{pattern_of(bare)}"),
-        (_TAIL, f"%/{pattern_of(bare)}"),
-        (_PATTERN, f"{pattern_of(bare)}%"),
-        (_PATTERN + 0.1, f"%{pattern_of(bare)}%"),
-    ):
-        if vocabulary.fits(pattern):
-            yield cost, pattern, "pattern"
-    for name in vocabulary.complete(bare, 2):
-        yield _LIKE, pattern_of(name), ""
+    fitting = [
+        (cost, pattern)
+        for cost, pattern in (
+            (_TAIL, f"%.{pattern_of(bare)}"),
+            (_TAIL, f"%/{pattern_of(bare)}"),
+            (_PATTERN, f"{pattern_of(bare)}%"),
+            (_PATTERN + 0.1, f"%{pattern_of(bare)}%"),
+        )
+        if vocabulary.fits(pattern)
+    ]
+    for cost, pattern in fitting:
+        yield cost, pattern, "pattern"
+    if not near and not fitting:
+        for name in vocabulary.complete(bare, 2):
+            yield _LIKE, pattern_of(name), ""
 
 
 def _bare(pattern: str) -> str:

@@ -25,8 +25,10 @@ AT_MOST = 100_000  # events that are counted
 
 # How far from what was written; see also alternatives.
 _OTHER_ARGUMENT, _ANY_ARGUMENT, _EITHER, _DROPPED = 2.5, 2.6, 4.5, 5.0
+_MORE, _LEFT = 0.1, 0.5  # for each further part that changes, that finds nothing and does not change
 _PARTS_MAX = 50  # comparisons that are looked at
 _NEEDED_MAX = 20  # ways to choose the parts that have to change ...
+_BRANCHES_MAX = 5
 _TOGETHER_MAX = 200  # ... and to change them
 _ARGUMENTS_MAX = 2
 _SHARE = 0.25
@@ -121,7 +123,9 @@ class _Search:
     def __init__(self, names: Names, runs: Sequence[Run], count: Count, deadline: float) -> None:
         self._names, self._runs, self._count, self._deadline = names, runs, count, deadline
         self._leaves: list[Compare] = []
-        self._dead: set[int] = set()  # those that find nothing by themselves, by id()
+        # those that find nothing by themselves, and those that do, by id(); of others it is not known
+        self._dead: set[int] = set()
+        self._alive: set[int] = set()
         self._first = _Change(0.0, {})  # the nearest that changes all that has to
 
     def over(self) -> bool:
@@ -136,10 +140,13 @@ class _Search:
             return Found(0, False)
         return self._count(query.where, query.parameters, at_most, now + (self._deadline - now) * _SHARE)
 
-    def _finds(self, leaf: Node) -> bool:
-        """Whether there is such an event. Where the time is over, so it is taken."""
-        known = can_match(leaf, self._names) if isinstance(leaf, Compare) else None
-        return known if known is not None else self.over() or self.count(leaf, 1) != Found(0, True)
+    def _finds(self, node: Node) -> bool | None:
+        """Whether there is such an event. None: the time is over before that is known."""
+        known = can_match(node, self._names) if isinstance(node, Compare) else None
+        if known is None and not self.over():
+            events, all = self.count(node, 1)
+            known = True if events else False if all else None
+        return known
 
     def by_names(self, root: Node) -> Iterator[_Candidate]:
         """Parts whose names do not exist have to change, all of them."""
@@ -150,7 +157,9 @@ class _Search:
     def by_counts(self, root: Node) -> Iterator[_Candidate]:
         """So do parts that find nothing by themselves."""
         before = self._dead
-        self._dead = {id(leaf) for leaf in self._leaves if not self._finds(leaf)}
+        finds = {id(leaf): self._finds(leaf) for leaf in self._leaves}
+        self._dead = {leaf for leaf, found in finds.items() if found is False}
+        self._alive = {leaf for leaf, found in finds.items() if found}
         if self._dead != before:
             yield from self._changed(root)
 
@@ -176,8 +185,8 @@ class _Search:
             for one in self._alternatives(leaf)
         ]
         for node in _ands(root):
-            either = _rebuilt(Or(node.operands), first.nodes)
-            changes.append(_Change(_EITHER, {id(node): either}))
+            if all(id(leaf) in self._alive for leaf in _leaves(node)):
+                changes.append(_Change(_EITHER, {id(node): Or(node.operands)}))
             changes += [_Change(_DROPPED, {id(part): None}) for part in node.operands]
         for cost, changed, ladder in sorted(changes, key=lambda change: change.cost):
             if not changed.keys() & first.nodes.keys():
@@ -189,7 +198,7 @@ class _Search:
             return []
         found = alternatives(leaf, self._names, self._runs)
         steps = [one for one in found if one.ladder == id(leaf)]
-        first = bisect_left(steps, True, key=lambda one: one.node is not None and self._finds(one.node))
+        first = bisect_left(steps, True, key=lambda one: self._finds(one.node or leaf) is not False)
         return [one for one in found if one not in steps[:first]]
 
     def _together(self, leaves: Sequence[Compare]) -> Iterator[_Change]:
@@ -205,7 +214,9 @@ class _Search:
             nodes = {id(leaf): one.node for leaf, one in zip(leaves, chosen, strict=True)}
             ladder = tuple(one.ladder or one.node for one in chosen)
             climbs = any(one.ladder for one in chosen)
-            yield _Change(sum(one.cost for one in chosen), nodes, ladder if climbs else None)
+            costs = sorted((one.cost for one in chosen), reverse=True)
+            cost = costs[0] + _MORE * sum(costs[1:]) + _LEFT * len(self._dead - nodes.keys())
+            yield _Change(cost, nodes, ladder if climbs else None)
 
     def _other_arguments(self, root: Node) -> Iterator[tuple[float, _Changes]]:
         """The value that was asked for may be that of other arguments."""
@@ -260,7 +271,10 @@ def _ands(node: Node) -> Iterator[And]:
 def _needed(node: Node, dead: set[int]) -> Iterator[frozenset[int]]:
     """Sets of parts; unless all parts of one of the sets change, it finds nothing."""
     if isinstance(node, Or):
-        yield from chain.from_iterable(_needed(operand, dead) for operand in node.operands)
+        branches = [list(islice(_needed(operand, dead), _NEEDED_MAX)) for operand in node.operands]
+        yield from chain.from_iterable(branches)
+        if 1 < len(branches) <= _BRANCHES_MAX and all(branch[0] for branch in branches):
+            yield frozenset().union(*(branch[0] for branch in branches))  # not needed, but meant
     elif isinstance(node, And):
         operands = [list(islice(_needed(operand, dead), _NEEDED_MAX)) for operand in node.operands]
         for sets in product(*operands):

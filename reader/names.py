@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from .database import Database, text
 from .vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from .database import Database
 
 KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost")
 ARGUMENTS = ("return value", "exception", "yield value", "message", "count")  # of events but calls
@@ -95,11 +92,11 @@ class Names:
         if not rows:
             return 0
         numbers, *columns = zip(*rows, strict=True)
-        modules, functions, files, arguments = map(set, columns)
-        self.modules.add(_texts(modules))
-        self._add_functions(_texts(functions))
-        self.files.add(_texts(files))
-        self.arguments.add(name for text in arguments for name in _listed(text))
+        modules, functions, files, arguments = map(dict.fromkeys, columns)
+        self.modules.add(map(text, modules))
+        self._add_functions(map(text, functions))
+        self.files.add(map(text, files))
+        self.arguments.add(name for listed in arguments for name in _listed(listed))
         return int(numbers[-1])
 
     def _read_types(self, database: Database, run: int, after: int) -> int:
@@ -108,7 +105,7 @@ class Names:
             "SELECT number, CAST(name AS BLOB) FROM type WHERE run = ? AND number > ? ORDER BY number",
             (run, after),
         )
-        self.types.add(_texts({name for _, name in rows}))
+        self.types.add(map(text, dict.fromkeys(name for _, name in rows)))
         return int(rows[-1][0]) if rows else 0
 
     def _read_threads(self, database: Database, run: int) -> None:
@@ -119,25 +116,15 @@ class Names:
         commands = database.query(
             "ib", "SELECT pid, CAST(coalesce(command, '') AS BLOB) FROM process WHERE run = ?", (run,)
         )
-        self.pids.update((pid, _text(command)) for pid, command in commands)
+        self.pids.update((pid, text(command)) for pid, command in commands)
         for command, started in database.query(
             "bi", "SELECT CAST(command AS BLOB), started FROM run WHERE id = ?", (run,)
         ):
-            self.runs[run], self.started[run] = _text(command), started
-
-
-def _texts(names: Iterable[bytes]) -> list[str]:
-    return [_text(name) for name in names]
-
-
-def _text(data: bytes) -> str:
-    from .database import text
-
-    return text(data)
+            self.runs[run], self.started[run] = text(command), started
 
 
 def _listed(arguments: bytes) -> list[str]:
     try:
-        return [str(name) for name in json.loads(_text(arguments))]
+        return [str(name) for name in json.loads(text(arguments))]
     except (ValueError, TypeError):
         return []

@@ -58,8 +58,8 @@ class Vocabulary:
             return
         new = sorted(self._new, key=len)
         self._new = []
-        self._sorted = sorted(self._sorted + new, key=_fold)  # which is quick where most are in order
-        self._keys = [_fold(name) for name in self._sorted]
+        self._sorted = sorted(self._sorted + new, key=str.lower)  # which is quick where most are in order
+        self._keys = list(map(str.lower, self._sorted))
         self._lines += new
         text = "".join(["\n" + name.replace("\n", " ") for name in new])
         self._plain += _encoded(text)
@@ -215,7 +215,7 @@ def distance(a: str, b: str, most: int) -> int:
 
 
 def _fold(text: str) -> str:
-    return text.lower()  # casefold() would make more letters of some
+    return text.lower()
 
 
 def _marked(line: str, text: str) -> str:

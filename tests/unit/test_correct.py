@@ -200,6 +200,12 @@ def test_nothing_is_offered_that_finds_nothing() -> None:
     assert corrected("", []) == []
 
 
+def test_of_alternatives_all_are_corrected_first() -> None:
+    one, both = "func == 'pay' or func == 'shp_order'", "func == 'pay' or func == 'ship_order'"
+    found = corrected("func == 'paay' or func == 'shp_order'", {one: 9, both: 10})
+    assert found == [both, one]
+
+
 def test_other_filters_only() -> None:
     texts = corrected("func == 'paay' or func == 'paay'", ["func == 'paay' or func == 'pay'"])
     assert texts == ["func == 'paay' or func == 'pay'"]
