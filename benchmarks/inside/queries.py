@@ -5,8 +5,8 @@ SPEC is JSON:
     database    a recording; or, where `plain` is true, any database: then nothing is loaded into SQLite
     questions   [[sql, [parameters, ...], repeat], ...]; each is asked with each of its parameters
                 (lists themselves), and all that `repeat` times
-    result      the file for the answers, JSON too: {"opened": seconds, "answers": [[times, row], ...]};
-                the times in seconds, as asked; the last row of the last time
+    result      the file for the answers, JSON too: [[times, row], ...], one a question; the times in seconds,
+                as asked; the last row of the last time
 
 All rows are fetched as Python's tuples. Everything on one connection, in order.
 """
@@ -48,12 +48,10 @@ def ask(connection: apsw.Connection, sql: str, parameters: list[list[Any]], repe
 
 def main() -> None:
     spec = json.loads(sys.argv[1])
-    start = perf_counter()
     connection = connect(spec["database"], spec["plain"])
-    opened = perf_counter() - start
     answers = [ask(connection, *question) for question in spec["questions"]]
     with open(spec["result"], "w") as result:
-        json.dump({"opened": opened, "answers": answers}, result)
+        json.dump(answers, result)
 
 
 if __name__ == "__main__":
