@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from .filter_tree import FIELDS
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Completions(NamedTuple):
     candidates: list[Candidate]
 
 
-FIELDS = {
+HINTS = {
     "func": "function: qualified name or its last part",
     "module": "module of the function",
     "arg": "name of an argument",
@@ -55,7 +56,6 @@ FIELDS = {
     "line": "line of the function",
     "run": "number of the recording",
 }
-_NUMBERS = {"time", "duration", "depth", "tid", "pid", "line", "run"}
 _OPERATORS = {
     "==": "is, or fits the pattern",
     "!=": "is not",
@@ -108,7 +108,10 @@ def complete(names: Names, text: str, cursor: int) -> Completions:
             here = token
     place = _Place.after(before)
     if here is None:
-        return Completions(cursor, cursor, place.candidates(names, "", "'"))
+        found = place.candidates(names, "", "'")
+        if before and before[-1].end() == cursor and before[-1][0] not in "([":
+            found = [one if one.text in (",", ")") else one._replace(text=f" {one.text}") for one in found]
+        return Completions(cursor, cursor, found)
     start, end, typed, quote = here.start(), here.end(), text[here.start() : cursor], "'"
     if here["string"] is not None:
         quote = here["quote"]
@@ -203,7 +206,7 @@ class _Place:
             return []
         offers: dict[str, Callable[[], list[Candidate]]] = {
             "operand": lambda: _operands(names, typed),
-            "field": lambda: _chosen(typed, FIELDS, "field"),
+            "field": lambda: _chosen(typed, HINTS, "field"),
             "operator": lambda: _chosen(typed, self._operators(), "operator"),
             "flipped": lambda: _chosen(typed, _OPERATORS, "operator"),
             "in": lambda: _chosen(typed, {"in": ""}, "operator"),
@@ -215,7 +218,7 @@ class _Place:
         return offer() if offer else _values(names, self.field, typed, quote, in_string)
 
     def _operators(self) -> dict[str, str]:
-        if self.field in _NUMBERS or self.field not in FIELDS:
+        if self.field not in FIELDS or FIELDS[self.field].ordered:
             return _OPERATORS
         return {operator: _OPERATORS[operator] for operator in _TEXT_OPERATORS}
 
@@ -225,7 +228,7 @@ class _Place:
 
 
 def _operands(names: Names, typed: str) -> list[Candidate]:
-    found = _chosen(typed, FIELDS, "field") + _chosen(typed, {"not": "", "(": ""}, "word")
+    found = _chosen(typed, HINTS, "field") + _chosen(typed, {"not": "", "(": ""}, "word")
     if typed:  # perhaps the name of what is looked for
         found += [
             Candidate(f"func == {literal(pattern_of(name))}", "function")

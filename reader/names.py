@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from .database import Database, text
 from .vocabulary import Vocabulary
 
-KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost")
 ARGUMENTS = ("return value", "exception", "yield value", "message", "count")  # of events but calls
 TYPES = (
     "NoneType", "bool", "int", "float", "str", "bytes", "list", "tuple", "dict", "set", "frozenset",

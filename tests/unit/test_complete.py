@@ -8,10 +8,9 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytracer.reader.complete import FIELDS, Candidate, complete, literal, pattern_of
+from pytracer.reader.complete import HINTS, Candidate, complete, literal, pattern_of
 from pytracer.reader.filter import parse
-from pytracer.reader.filter_tree import FIELDS as LANGUAGE
-from pytracer.reader.filter_tree import KINDS, FilterError
+from pytracer.reader.filter_tree import FIELDS, KINDS, FilterError
 from pytracer.reader.names import Names
 from pytracer.reader.vocabulary import Vocabulary, distance
 
@@ -60,7 +59,7 @@ def offered(text: str) -> list[str]:
         ("func in |", ["func in ("]),
         # names
         ("func == |", ["func == 'bindPort'"]),
-        ("func ==|", ["func =='bindPort'"]),
+        ("func ==|", ["func == 'bindPort'"]),
         ("func == 'pa|", ["func == 'pay'", "func == 'payment'", "func == 'Order.pay'"]),
         ('func == "pa|', ['func == "pay"']),
         ("func == r'pa|", ["func == 'pay'"]),
@@ -97,8 +96,12 @@ def offered(text: str) -> list[str]:
         # lists and what follows
         ("func in (|", ["func in ('bindPort'"]),
         ("func in ('pay', 'sh|", ["func in ('pay', 'ship_order'"]),
+        ("func in ('pay',|", ["func in ('pay', 'bindPort'"]),
+        ("func in ('pay'|", ["func in ('pay',", "func in ('pay')"]),
         ("func in ('pay' |", ["func in ('pay' ,", "func in ('pay' )"]),
         ("func == 'pay' |", ["func == 'pay' and", "func == 'pay' or"]),
+        ("func == 'pay'|", ["func == 'pay' and", "func == 'pay' or"]),
+        ("(func == 'pay')|", ["(func == 'pay') and"]),
         ("func == 'pay' o|", ["func == 'pay' or"]),
         ("(func == 'pay' |", ["(func == 'pay' and", "(func == 'pay' or", "(func == 'pay' )"]),
         ("(func == 'pay') |", ["(func == 'pay') and", "(func == 'pay') or"]),
@@ -126,7 +129,7 @@ def test_a_candidate_tells_what_it_is() -> None:
 
 
 def test_all_of_the_language_is_offered() -> None:
-    assert set(FIELDS) == set(LANGUAGE)
+    assert set(HINTS) == set(FIELDS)
     offered_kinds = [candidate.text for candidate in complete(NAMES, "kind == ", 8).candidates]
     assert offered_kinds == [f"'{kind}'" for kind in KINDS]
 
@@ -134,8 +137,8 @@ def test_all_of_the_language_is_offered() -> None:
 def test_operators_fit_the_field() -> None:
     for field in FIELDS:
         for candidate in complete(NAMES, f"{field} ", len(field) + 1).candidates:
-            wanted = "(1)" if LANGUAGE[field].sort == "number" else "('')"
-            if LANGUAGE[field].sort not in ("time", "duration", "kind"):
+            wanted = "(1)" if FIELDS[field].sort == "number" else "('')"
+            if FIELDS[field].sort not in ("time", "duration", "kind"):
                 parse(f"{field} {candidate.text} {wanted}")
 
 
