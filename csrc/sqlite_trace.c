@@ -279,7 +279,8 @@ static struct predicate *text_condition(enum field field, unsigned char op, sqli
     int type = sqlite3_value_type(value);
     const char *text = (const char *)sqlite3_value_text(value);
 
-    if (type == SQLITE_NULL || (op == SQLITE_INDEX_CONSTRAINT_EQ && type == SQLITE_BLOB))
+    if (type == SQLITE_NULL || (type == SQLITE_BLOB && (op == SQLITE_INDEX_CONSTRAINT_EQ ||
+                                                        sqlite3_compileoption_used("LIKE_DOESNT_MATCH_BLOBS"))))
         return nothing();
     if (!text)
         return NULL;
