@@ -26,7 +26,7 @@ static const char *const statements[STATEMENTS] = {
                 " ON process.run = thread.run AND number = process WHERE thread.run = ?1 ORDER BY stream",
     [TYPES] = "SELECT number, name FROM main.type WHERE run = ?1",
     /* answered by the index segment_time alone */
-    [SEGMENTS] = "SELECT " SUMMARY " FROM main.segment WHERE run = ?1 AND start <= ?2",
+    [SEGMENTS] = "SELECT " SUMMARY " FROM main.segment WHERE run = ?1 AND start <= ?2 AND \"end\" >= ?3",
     [SEGMENTS_BY_ID] = "SELECT " SUMMARY " FROM main.segment WHERE +run = ?1 AND id BETWEEN ?2 AND ?3",
     [DATA] = "SELECT base_depth, size, data FROM main.segment WHERE id = ?1",
     [ROW] = "SELECT run, size, start, \"end\", count, stream FROM main.segment WHERE id = ?1",
@@ -604,13 +604,14 @@ static bool segment_of_row(sqlite3_stmt *row, const struct definitions *definiti
     return answer == ALWAYS || (answer == MAYBE && codes_may_match(codes, row));
 }
 
-/* Clock units of a time, or a little more: what is later cannot have happened until then. */
-static int64_t units_until(const struct segment_clock *clock, int64_t ns)
+/* Clock units of a time, and `slack` more, as rounding could be that wrong; `unknown` where the clock does
+ * not tell. */
+static int64_t units_at(const struct segment_clock *clock, int64_t ns, int slack, int64_t unknown)
 {
     __extension__ typedef __int128 wide;
     if (!clock->scale)
-        return INT64_MAX;
-    wide units = ((((wide)ns - clock->epoch_ns) << 32) / (wide)clock->scale) + (wide)clock->epoch_units + 2;
+        return unknown;
+    wide units = ((wide)ns - clock->epoch_ns) * ((wide)1 << 32) / (wide)clock->scale + (wide)clock->epoch_units + slack;
     return units > INT64_MAX ? INT64_MAX : units < INT64_MIN ? INT64_MIN : (int64_t)units;
 }
 
@@ -643,7 +644,8 @@ static int list_run(struct trace *trace, const struct predicate *predicate, int6
             sqlite3_bind_int64(row, 2, ids.low >> SCAN_INDEX_BITS);
             sqlite3_bind_int64(row, 3, ids.high >> SCAN_INDEX_BITS);
         } else {
-            sqlite3_bind_int64(row, 2, units_until(&codes.run->clock, times.high));
+            sqlite3_bind_int64(row, 2, units_at(&codes.run->clock, times.high, 2, INT64_MAX));
+            sqlite3_bind_int64(row, 3, units_at(&codes.run->clock, times.low, -2, INT64_MIN));
         }
         while ((answer = sqlite3_step(row)) == SQLITE_ROW) {
             struct scan_segment segment;
@@ -698,19 +700,33 @@ int list_segments(struct trace *trace, const struct predicate *predicate, struct
     return answer;
 }
 
-static int fetch_data(struct trace *trace, int64_t id, struct scan_data *data)
+/* What cannot be in a segment's row or its run's; NULL: nothing. */
+static const char *nonsense(const struct scan_segment *segment, int64_t base_depth)
+{
+    return segment->run->clock.scale > INT64_MAX ? "its run's clock makes no sense"
+           : segment->base_time > INT64_MAX     ? "its start makes no sense"
+           : base_depth != (int32_t)base_depth ? "its depth makes no sense" : NULL;
+}
+
+/* 1: *data is there; 0: it is not, or makes no sense; negative: an error of SQLite. */
+static int fetch_data(struct trace *trace, const struct scan_segment *segment, struct scan_data *data)
 {
     sqlite3_stmt *row;
     int answer = trace_statement(trace, DATA, &row);
 
     if (answer)
         return -answer;
-    sqlite3_bind_int64(row, 1, id);
+    sqlite3_bind_int64(row, 1, segment->id);
     answer = sqlite3_step(row);
     if (answer == SQLITE_DONE)
         return 0;
     if (answer != SQLITE_ROW)
         return -answer;
+    const char *reason = nonsense(segment, sqlite3_column_int64(row, 0));
+    if (reason) {
+        trace_damaged(trace, segment, 0, reason);
+        return 0;
+    }
     *data = (struct scan_data){
         .base_depth = (int32_t)sqlite3_column_int64(row, 0),
         .size = sqlite3_column_int64(row, 1),
@@ -722,7 +738,7 @@ static int fetch_data(struct trace *trace, int64_t id, struct scan_data *data)
 
 int trace_fetch(void *context, const struct scan_segment *segment, struct scan_data *data)
 {
-    return fetch_data(context, segment->id, data);
+    return fetch_data(context, segment, data);
 }
 
 /* What sqlite_trace_progress tells; a thread's own, as is the scan that it runs. */
@@ -791,16 +807,16 @@ static int body_walk(struct trace *trace, struct body *body, int32_t base_depth)
 static int body_read(struct trace *trace, struct body *body)
 {
     struct scan_data data = {0};
-    int answer = fetch_data(trace, body->segment.id, &data);
+    int answer = fetch_data(trace, &body->segment, &data);
     if (answer < 0)
         return -answer;
     if (!trace->zstd && !(trace->zstd = zstd_context_new()))
         return SQLITE_NOMEM;
-    const char *reason = answer ? scan_decompress(trace->zstd, &data, &body->data, &body->capacity) : "it is gone";
-    if (reason) {
-        body->size = 0;
+    const char *reason = answer ? scan_decompress(trace->zstd, &data, &body->data, &body->capacity) : NULL;
+    if (reason)
         trace_damaged(trace, &body->segment, 0, reason);
-    }
+    if (reason || !answer)
+        body->size = 0;
     return body_walk(trace, body, data.base_depth);
 }
 
