@@ -60,7 +60,7 @@ The extension needs libzstd: the system's, or the one that is in `backports.zstd
 Events are stored compressed, a few ten thousand a segment. A query goes through the segments that its conditions leave over, in the
 order of time, decompressing them on all processors. What is known of a segment without opening it rules most of them out: its time,
 its depths, kinds, functions, threads and its longest duration. Below, **in the scan** are the conditions that are tested there,
-before SQLite sees a row; `BETWEEN` is `>=` with `<=`. Other conditions, expressions and `OR` work, too, but on every row.
+before SQLite sees a row; `BETWEEN` is `>=` with `<=`. Other conditions and expressions work, too, but on every row. `OR` between conditions in the scan makes a scan of each, and sorts what they find; `event MATCH` has an `or` that does not.
 
 - `ORDER BY time`, `ORDER BY time, id`, and both with `DESC`, need no sorting: the first rows come at once. So `LIMIT` makes a query short.
 - Without ORDER BY, rows come in the order (time, id), too, but SQL does not promise it.
