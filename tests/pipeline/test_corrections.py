@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeAlias
 
 import apsw
 import pytest
+from hypothesis import given
 from pytracer.reader.complete import complete
 from pytracer.reader.correct import Correction, Found, corrections, rendered
 from pytracer.reader.counting import counter
@@ -21,7 +24,10 @@ from pytracer.reader.database import Database
 from pytracer.reader.filter import compile, parse
 from pytracer.reader.names import Names
 
-from handmade import Handmade, environment, event, value
+from filter_oracle import Values, filters, matches
+from handmade import EPOCH_NS, Handmade, environment, event, printed, value
+
+Offered: TypeAlias = Callable[[str], list[Correction]]
 
 EVENTS = 3000  # of the large run's segments
 SEGMENTS = 40
@@ -82,7 +88,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(name="offered", scope="module")
-def offered_fixture(path: Path) -> Iterator[object]:
+def offered_fixture(path: Path) -> Iterator[Offered]:
     database = Database(str(path))
     runs = database.runs()
     names = Names.load(database, [run.id for run in runs])
@@ -127,13 +133,56 @@ def offered_fixture(path: Path) -> Iterator[object]:
         ("time > '+1h'", Correction("time > '+0ns'", 7, True)),
     ],
 )  # fmt: skip
-def test_offered(offered: object, text: str, nearest: Correction) -> None:
-    [first, *_] = offered(text)  # type: ignore[operator]
+def test_offered(offered: Offered, text: str, nearest: Correction) -> None:
+    [first, *_] = offered(text)
     assert first == nearest
 
 
-def test_a_name_without_events_is_not_offered(offered: object) -> None:
-    assert not any("never" in found.text for found in offered("func == 'never_caled'"))  # type: ignore[operator]
+@pytest.fixture(name="events", scope="module")
+def events_fixture(path: Path) -> list[dict[str, object]]:
+    shown = printed(path, "--format", "json")
+    return [json.loads(line) for line in shown.stdout.splitlines()]
+
+
+ALMOST = Values(
+    texts={
+        "func": ["pya", "main", "Order.payy", "rder", "app.shop.Order.pay", ""],
+        "module": ["ap", "app.shop", "shop"],
+        "file": ["app.py", "/home/me/app.pyc"],
+        "kind": ["call", "return", "yield", "lost"],
+        "thread": ["MainThred", "worker"],
+        "arg": ["usr", "self", "argv", "done", "return value"],
+        "value": ["bib", "bob", "'5'", "7.0", "émile"],
+        "type": ["Order", "st", "int"],
+    },
+    numbers={
+        "time": [EPOCH_NS - 1, EPOCH_NS + 10**12],
+        "tid": [10, 100],
+        "pid": [1, 100],
+        "line": [1, 31, 32],
+        "depth": [0, 1, 7],
+        "duration": [0, 10**9, 10**12],
+        "run": [1, 2],
+    },
+    constants=[None, True, 1, 5, 7.0],
+    times=["+1h", "+10us"],
+)
+
+
+@given(text=filters(ALMOST))
+def test_what_is_offered_finds_as_much_as_it_says(
+    offered: Offered, events: list[dict[str, object]], path: Path, text: str
+) -> None:
+    database = Database(str(path))
+    runs = database.runs()
+    database.close()
+    for correction in offered(text):
+        tree = parse(correction.text)
+        assert sum(matches(tree, event, runs) for event in events) == correction.events > 0
+
+
+def test_a_name_without_events_is_not_offered(offered: Offered) -> None:
+    assert not any("never" in found.text for found in offered("func == 'never_caled'"))
 
 
 def test_names(path: Path) -> None:
@@ -236,9 +285,9 @@ def test_ctrl_c_ends_a_count(large: Path) -> None:
     assert process.returncode == -signal.SIGINT
 
 
-def test_what_is_printed(offered: object) -> None:
+def test_what_is_printed(offered: Offered) -> None:
     text = "func == 'paay' and kind == 'call'"
-    lines = rendered(text, offered(text)).splitlines()  # type: ignore[operator]
+    lines = rendered(text, offered(text)).splitlines()
     assert lines[:3] == [
         "no event matches: func == 'paay' and kind == 'call'",
         "did you mean",
