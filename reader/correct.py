@@ -126,6 +126,8 @@ class _Search:
         # those that find nothing by themselves, and those that do, by id(); of others it is not known
         self._dead: set[int] = set()
         self._alive: set[int] = set()
+        self._known: dict[Compare, bool | None] = {}  # whether the names tell that there is such an event
+        self._made: dict[int, list[Alternative]] = {}
         self._first = _Change(0.0, {})  # the nearest that changes all that has to
 
     def over(self) -> bool:
@@ -140,9 +142,15 @@ class _Search:
             return Found(0, False)
         return self._count(query.where, query.parameters, at_most, now + (self._deadline - now) * _SHARE)
 
+    def _named(self, leaf: Compare) -> bool | None:
+        """can_match, once for each comparison."""
+        if leaf not in self._known:
+            self._known[leaf] = None if self.over() else can_match(leaf, self._names)
+        return self._known[leaf]
+
     def _finds(self, node: Node) -> bool | None:
         """Whether there is such an event. None: the time is over before that is known."""
-        known = can_match(node, self._names) if isinstance(node, Compare) else None
+        known = self._named(node) if isinstance(node, Compare) else None
         if known is None and not self.over():
             events, all = self.count(node, 1)
             known = True if events else False if all else None
@@ -151,7 +159,7 @@ class _Search:
     def by_names(self, root: Node) -> Iterator[_Candidate]:
         """Parts whose names do not exist have to change, all of them."""
         self._leaves = list(islice(_leaves(root), _PARTS_MAX))
-        self._dead = {id(leaf) for leaf in self._leaves if can_match(leaf, self._names) is False}
+        self._dead = {id(leaf) for leaf in self._leaves if self._named(leaf) is False}
         yield from self._changed(root)
 
     def by_counts(self, root: Node) -> Iterator[_Candidate]:
@@ -193,13 +201,14 @@ class _Search:
                 yield _Candidate(first.cost + cost, _rebuilt(root, first.nodes | changed), ladder)
 
     def _alternatives(self, leaf: Compare) -> list[Alternative]:
-        """Nothing where the time is over. Ladders begin with the step that finds something by itself."""
-        if self.over():
-            return []
-        found = alternatives(leaf, self._names, self._runs)
-        steps = [one for one in found if one.ladder == id(leaf)]
-        first = bisect_left(steps, True, key=lambda one: self._finds(one.node or leaf) is not False)
-        return [one for one in found if one not in steps[:first]]
+        """Once for each. Ladders begin with the step that finds something by itself. Nothing where the
+        time is over."""
+        if id(leaf) not in self._made:
+            found = [] if self.over() else alternatives(leaf, self._names, self._runs)
+            steps = [one for one in found if one.ladder == id(leaf)]
+            first = bisect_left(steps, True, key=lambda one: self._finds(one.node or leaf) is not False)
+            self._made[id(leaf)] = [one for one in found if one not in steps[:first]]
+        return self._made[id(leaf)]
 
     def _together(self, leaves: Sequence[Compare]) -> Iterator[_Change]:
         """Ways to change all of these at once."""

@@ -151,7 +151,9 @@ class Vocabulary:
         shortest, longest = len(written) - most, len(written) + most
         found = []
         for letters, name in zip(foreign.split(b"\n")[1:], self._lines, strict=True):
-            if len(letters) <= (most if letters.isascii() else 4 * most) and shortest <= len(name) <= longest:
+            if len(letters) > most and (len(letters) > 4 * most or letters.isascii()):  # bytes of UTF-8
+                continue
+            if shortest <= len(name) <= longest:
                 folded = _fold(name)
                 missing = sum([max(n - folded.count(letter), 0) for letter, n in counts.items()])
                 if missing <= most:
