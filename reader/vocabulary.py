@@ -140,7 +140,8 @@ class Vocabulary:
         return any(map(like(pattern).fullmatch, names))
 
     def nearest(self, written: str, limit: int) -> list[tuple[int, str]]:
-        """At most `limit` names that differ in few letters, each after in how many; none that do not."""
+        """At most `limit` names, those that differ in the fewest letters first, each after their number;
+        none beyond `tolerance`."""
         self.prepare()
         written = _fold(written)
         most = tolerance(written)
