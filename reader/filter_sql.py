@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import NamedTuple, TypeAlias
 
 from .filter_tree import (
@@ -71,7 +71,8 @@ def compile(tree: Filter | Node, runs: Sequence[Run]) -> Query:
     if matched:
         constraints.append("event MATCH ?")
         predicate = compiler.predicate(matched[0] if len(matched) == 1 else And(tuple(matched)))
-        if _depth(predicate) > _DEPTH_MAX:
+        # without runs it is a question of parse's; times of several runs stand two levels deeper
+        if _depth(predicate) > (_DEPTH_MAX if runs else _DEPTH_MAX - 2):
             raise FilterError(compiler.text, root.start, root.end, "The filter is nested too deep.")
         parameters.append(predicate)
     return Query(" AND ".join(constraints) or "1", tuple(parameters))
@@ -89,16 +90,12 @@ def explain(query: Query) -> str:
 def _sql_literal(parameter: Parameter) -> str:
     if isinstance(parameter, int):
         return str(parameter)
-    pieces: list[str] = []
-    for character in parameter:
-        if not character.isprintable():
-            pieces.append(f"char({ord(character)})")
+    pieces = []
+    for is_printable, characters in groupby(parameter, str.isprintable):
+        if is_printable:
+            pieces.append("'" + "".join(characters).replace("'", "''") + "'")
         else:
-            character = character.replace("'", "''")
-            if pieces and pieces[-1].startswith("'"):
-                pieces[-1] = pieces[-1][:-1] + character + "'"
-            else:
-                pieces.append(f"'{character}'")
+            pieces.append(f"char({', '.join(str(ord(character)) for character in characters)})")
     return " || ".join(pieces) or "''"
 
 

@@ -42,10 +42,13 @@ def matches(tree: Filter, event: Event, runs: Sequence[Run]) -> bool:
 class _Event:
     def __init__(self, event: Event, run: Run) -> None:
         self.event, self.run = event, run
+        self.known: dict[int, bool] = {}  # what holds, by the identity of the node
 
     def holds(self, node: Node) -> bool:
         """For an argument, or for none in particular."""
-        return any(self.holds_for(node, argument) for argument in [*self.event["args"], None])
+        if id(node) not in self.known:
+            self.known[id(node)] = any(self.holds_for(node, arg) for arg in [*self.event["args"], None])
+        return self.known[id(node)]
 
     def holds_for(self, node: Node, argument: Argument | None) -> bool:
         """With one argument in mind. What is said of it is false where there is none."""

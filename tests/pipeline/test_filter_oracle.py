@@ -11,14 +11,16 @@ from typing import NamedTuple
 
 import apsw
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pytracer.reader.filter import KINDS, compile, explain, parse, unparse
+from pytracer.reader.filter import KINDS, FilterError, compile, explain, parse, unparse
 
 from filter_oracle import Event, Values, filters, matches
 from handmade import EPOCH_NS, Handmade, event, printed, value
 
 SECOND = 1_000_000_000
+# a busy machine may take its time
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 class RunTimes(NamedTuple):
@@ -196,20 +198,46 @@ def same(trace: Trace, text: str) -> None:
     assert trace.meant(unparse(parse(text))) == trace.meant(text)
 
 
-@settings(max_examples=200)
+@settings(UNHURRIED, max_examples=200)
 @given(text=filters(VALUES))
 def test_sql_finds_what_is_meant(trace: Trace, text: str) -> None:
     same(trace, text)
 
 
-@settings(max_examples=50)
+@settings(UNHURRIED, max_examples=50)
 @given(texts=st.lists(filters(VALUES), min_size=2, max_size=4), join=st.sampled_from([" and ", " or "]))
 def test_joined_filters_find_what_is_meant(trace: Trace, texts: list[str], join: str) -> None:
     same(trace, join.join(f"({text})" for text in texts))
 
 
-@settings(max_examples=50)
+@settings(UNHURRIED, max_examples=50)
 @given(text=filters(VALUES))
 def test_explained_sql_is_the_same(trace: Trace, text: str) -> None:
     explained = explain(compile(parse(text), trace.runs))
     assert [row[0] for row in trace.sql.execute(explained)] == trace.found(text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("(func == 'a' or depth == 1 and ", ")"),
+        ("not (time < '+1s' or arg == 'x' and ", ")"),
+        ("not (arg == 'x' and (value == 'y' or ", "))"),
+        ("(arg == 'x' and value == 'y' or func == 'z' and ", ")"),
+        ("not not ", ""),
+    ],
+)
+def test_the_deepest_filters_are_taken(trace: Trace, before: str, after: str) -> None:
+    def nested(levels: int) -> str:
+        return before * levels + "not value in ('a', 'b') and time > '+1s'" + after * levels
+
+    def is_accepted(levels: int) -> bool:
+        try:
+            parse(nested(levels))
+        except FilterError:
+            return False
+        return True
+
+    deepest = max(filter(is_accepted, range(101)))
+    assert 10 < deepest < 100
+    same(trace, nested(deepest))

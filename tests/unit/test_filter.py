@@ -347,6 +347,7 @@ def test_unparse_of_trees_that_are_no_text() -> None:
         ('depth < 5 and module == "it\'s?"', "depth < 5 AND module LIKE 'it''s?'"),
         ("func == 'a?b'", "event MATCH '(like func \"a?b\")'"),
         ("module == 'a\\x1bb'", "module LIKE 'a' || char(27) || 'b'"),
+        (r"module == 'a\n\t\'b'", "module LIKE 'a' || char(10, 9) || '''b'"),
         ("module == ''", "module LIKE ''"),
         ("kind in ('call', 'log')", "kind IN ('call', 'log')"),
     ],
@@ -617,7 +618,7 @@ def test_bad_input_is_answered_quickly(text: str, message: str) -> None:
 def test_large_filters(text: str) -> None:
     began = time.process_time()
     tree = parse(text)
-    compile(tree, [NOON, NIGHT])
+    explain(compile(tree, [NOON, NIGHT]))
     assert time.process_time() - began < 2
     assert parse(unparse(tree)) == tree
 
