@@ -18,8 +18,9 @@ ROOT = Path(__file__).parent
 PTH = "pytrace.pth"
 HOOK = ("module", "hook", "monitoring", "profile", "codes", "values", "ring", "session")
 QUERY = (
-    "sqlite_trace", "sqlite_calls", "sqlite_hot", "sqlite_store", "calls", "hot", "scan", "predicate", "like",
-    "definitions", "summary", "arguments", "zstd", "event", "segment", "text", "number",
+    "sqlite_trace", "sqlite_calls", "sqlite_hot", "sqlite_store", "calls", "hot", "scan", "predicate",
+    "predicate_parse", "trail", "like", "definitions", "summary", "arguments", "zstd", "event", "segment",
+    "text", "number",
 )  # fmt: skip
 FLAGS = ["-std=gnu11", "-O3", "-fvisibility=hidden", "-Wall", "-Wextra"]
 if os.environ.get("PYTRACE_WERROR"):  # set by `make lint`

@@ -36,6 +36,7 @@ struct predicate; /* opaque */
 struct predicate *predicate_range(enum field field, int64_t low, int64_t high); /* both included */
 struct predicate *predicate_numbers(enum field field, const int64_t *numbers, size_t count); /* IN; copies */
 struct predicate *predicate_equal(enum field field, const char *text, size_t size);          /* copies */
+struct predicate *predicate_in(enum field field, const struct string *texts, size_t count);   /* IN; copies */
 struct predicate *predicate_like(enum field field, const char *pattern, size_t size, int escape); /* copies */
 
 enum group { GROUP_AND, GROUP_OR, GROUP_NOT, GROUP_ANY };

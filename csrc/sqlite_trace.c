@@ -336,18 +336,81 @@ static struct predicate *conditions_join(struct conditions *conditions, enum gro
     return joined;
 }
 
+/* What a list holds: numbers, or texts one behind the other in `buffer`. */
+struct members {
+    int64_t *numbers;
+    struct string *texts;
+    struct text_buffer buffer;
+    size_t count, capacity;
+};
+
+static void members_free(struct members *members)
+{
+    free(members->numbers);
+    free(members->texts);
+    free(members->buffer.text);
+}
+
+static bool members_grow(struct members *members)
+{
+    size_t capacity = members->capacity * 2 + 16;
+    int64_t *numbers = realloc(members->numbers, capacity * sizeof *numbers);
+    if (!numbers)
+        return false;
+    members->numbers = numbers;
+    struct string *texts = realloc(members->texts, capacity * sizeof *texts);
+    if (!texts)
+        return false;
+    members->texts = texts;
+    members->capacity = capacity;
+    return true;
+}
+
+/* Adds what can be equal to a column's value. False: no memory. */
+static bool members_add(struct members *members, bool is_text, sqlite3_value *value)
+{
+    int type = is_text ? sqlite3_value_type(value) : sqlite3_value_numeric_type(value);
+
+    if (members->count == members->capacity && !members_grow(members))
+        return false;
+    if (type == SQLITE_NULL || type == SQLITE_BLOB)
+        return true;
+    if (is_text) {
+        const char *text = (const char *)sqlite3_value_text(value);
+        size_t size = (size_t)sqlite3_value_bytes(value);
+        if (!text || !text_reserve(&members->buffer, size + 1))
+            return false;
+        memcpy(members->buffer.text + members->buffer.size, text, size);
+        members->buffer.size += size;
+        members->texts[members->count++].size = size;
+    } else if (type == SQLITE_INTEGER ||
+               (type == SQLITE_FLOAT && sqlite3_value_double(value) == (double)sqlite3_value_int64(value))) {
+        members->numbers[members->count++] = sqlite3_value_int64(value);
+    }
+    return true;
+}
+
 static struct predicate *in_condition(const struct column *column, sqlite3_value *list)
 {
-    struct conditions any = {0};
+    enum field field = (enum field)column->field;
+    struct members members = {0};
+    struct predicate *made = NULL;
     sqlite3_value *value;
+    bool good = true;
 
-    for (int answer = sqlite3_vtab_in_first(list, &value); answer == SQLITE_OK;
+    for (int answer = sqlite3_vtab_in_first(list, &value); good && answer == SQLITE_OK;
          answer = sqlite3_vtab_in_next(list, &value))
-        if (!add_condition(&any, condition(column, SQLITE_INDEX_CONSTRAINT_EQ, value))) {
-            conditions_free(&any);
-            return NULL;
-        }
-    return conditions_join(&any, GROUP_OR);
+        good = members_add(&members, column->is_text, value);
+    const char *text = members.buffer.text;
+    for (size_t i = 0; column->is_text && i < members.count; text += members.texts[i++].size)
+        members.texts[i].text = text;
+    if (good && !members.count)
+        made = nothing();
+    else if (good)
+        made = column->is_text ? predicate_in(field, members.texts, members.count)
+                               : predicate_numbers(field, members.numbers, members.count);
+    members_free(&members);
+    return made;
 }
 
 static int fail(sqlite3_vtab *vtab, const char *message)

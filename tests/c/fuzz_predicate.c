@@ -4,7 +4,7 @@
  * answer to a single event is definite, and the answers to less knowledge do not contradict it; a LIKE
  * finds what plain code finds; nothing is kept, also where memory ends somewhere.
  *
- * predicate.c and like.c are compiled with malloc, calloc, realloc and free renamed to test_malloc, ....
+ * What allocates is compiled with malloc, calloc, realloc and free renamed to test_malloc, ....
  *
  * With clang -fsanitize=fuzzer as it is. With -DFUZZ_ALONE it brings a driver of its own:
  * `fuzz_predicate SECONDS FILE...` mutates the files' bytes for so long.

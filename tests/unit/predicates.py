@@ -16,7 +16,17 @@ import cffi
 
 from records import KINDS, RECORDS, Google, Record, Val, copy_sources, load
 
-SOURCES = ("definitions", "like", "predicate", "event", "segment", "text", "number")
+SOURCES = (
+    "definitions",
+    "like",
+    "trail",
+    "predicate",
+    "predicate_parse",
+    "event",
+    "segment",
+    "text",
+    "number",
+)
 
 DECLARATIONS = """
 struct text_names { const char *(*type_name)(void *context, uint32_t number); void *context; };
