@@ -1,4 +1,4 @@
-"""Builds `pytracer._core`: ring, records and segments for the dumper and the reader (cffi, API mode).
+"""Builds `pytracer._core`: the ring, and summaries of segments, for the dumper (cffi, API mode).
 
 setup.py calls `ffi` through `cffi_modules`, in the project's root. The module's `lib` holds exactly
 what stands in DECLARATIONS; the headers in this folder say what each does. Every call releases the
@@ -15,7 +15,7 @@ from pathlib import Path
 import cffi
 
 FOLDER = Path("csrc")
-SOURCES = ("ring", "event", "segment", "text", "number", "batch", "summary")
+SOURCES = ("ring", "event", "segment", "summary")
 
 DECLARATIONS = """
 /* ring.h */
@@ -66,46 +66,6 @@ uint64_t ring_dumper_passes(const struct ring *ring);
 int ring_look(const struct ring *ring, uint32_t index, struct chunk_view *view);
 uint32_t ring_look_all(const struct ring *ring, struct chunk_view *views, uint32_t *bad);
 void ring_release(struct ring *ring, uint32_t index);
-
-/* event.h */
-#define DECODE_TRUNCATED ...
-#define DECODE_MALFORMED ...
-const char *event_kind_name(int kind);
-
-/* segment.h */
-struct segment_clock { int64_t epoch_ns; uint64_t epoch_units; uint64_t scale; };
-int64_t segment_clock_ns(const struct segment_clock *clock, uint64_t units);
-int64_t segment_duration_ns(const struct segment_clock *clock, uint64_t units);
-struct segment_walk { uint64_t time; int32_t open; uint32_t index; ...; };
-void segment_open(struct segment_walk *walk, const uint8_t *data, size_t size, uint64_t base_time,
-                  int32_t base_depth);
-
-/* batch.h */
-#define BATCH_TOO_SMALL ...
-struct batch_event {
-    uint32_t index, kind, code, line;
-    int64_t time, duration;
-    uint64_t count;
-    uint32_t first_value, value_count;
-    int32_t depth;
-    ...;
-};
-struct batch_text { uint32_t start, size; };
-struct batch_value { struct batch_text name, value, type, bare; };
-struct batch_types { uint32_t count; const uint32_t *numbers; const char *const *names; };
-struct batch {
-    struct batch_event *events;
-    uint32_t event_capacity;
-    struct batch_value *values;
-    uint32_t value_capacity;
-    char *text;
-    uint32_t text_capacity;
-    struct segment_clock clock;
-    struct batch_types types;
-    bool with_values;
-    uint32_t event_count, value_count, text_size;
-};
-int batch_next(struct segment_walk *walk, struct batch *batch);
 
 /* summary.h */
 struct summary {
@@ -158,7 +118,7 @@ def ffi() -> cffi.FFI:
     builder.cdef(DECLARATIONS)
     builder.set_source(
         "pytracer._core",
-        '#include "ring.h"\n#include "batch.h"\n#include "summary.h"\n',
+        '#include "ring.h"\n#include "summary.h"\n',
         sources=[f"{FOLDER}/{name}.c" for name in SOURCES],
         depends=sorted(str(header) for header in FOLDER.glob("*.h")),
         include_dirs=[str(FOLDER)],

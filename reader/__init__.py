@@ -1,6 +1,6 @@
-"""Reads what was recorded: `pytrace print` and `pytrace info`.
+"""Reads what was recorded: `pytrace print`, `pytrace sql` and `pytrace info`.
 
-`database` opens the file, `events` yields what happened in the order of time (`decode` turns a
-segment's bytes into events), `render` writes them, `info` tells about recordings, and `commands`
-is the way in. None of it ever writes to the database.
+`database` opens the file, with the tables that csrc/sqlite_trace.c adds; `query` and `follow` ask for
+events in SQL, `filter` makes SQL of what people write, `render` writes events, `info` tells about
+recordings, and `commands` is the way in. None of it ever writes to the database.
 """

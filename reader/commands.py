@@ -11,18 +11,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
-from itertools import islice
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .database import Database
-    from .events import Damage
-    from .model import Run
-    from .render import Renderer
-
-_LOOK_SECONDS = 0.05  # --follow: between two looks at the database
-_BUFFERED = 512  # lines
-_DAMAGES_MAX = 10  # that are named
 
 
 def print_main(argv: list[str]) -> int:
@@ -31,20 +19,35 @@ def print_main(argv: list[str]) -> int:
         prog="pytrace print", description="Print what was recorded, in the order of time.", allow_abbrev=False
     )
     _add_database(parser)
-    parser.add_argument("--limit", metavar="N", type=_count, help="stop after N events")
+    parser.add_argument(
+        "--limit", metavar="N", type=_count, help="stop after N events; with --around, N on each side"
+    )
     parser.add_argument(
         "--run", metavar="N|all", type=_run_number, default=0, help="which recording (the newest by default)"
     )
     parser.add_argument(
         "--format", choices=("text", "json", "csv"), default="text", help="text, JSON lines or CSV"
     )
+    parser.add_argument("--filter", metavar="F", default="", help="only events that meet it: docs/filters.md")
     parser.add_argument("--follow", action="store_true", help="go on until the recorded program has ended")
+    about = parser.add_mutually_exclusive_group()
+    about.add_argument(
+        "--around",
+        metavar="ID",
+        type=_event,
+        help="the calls around one event, and what its thread did next to it",
+    )
+    about.add_argument("--stack", metavar="ID", type=_event, help="the calls that were open at an event")
+    about.add_argument("--explain", action="store_true", help="the SQL that finds the events")
     parser.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="colours: auto on a terminal"
     )
     options = parser.parse_args(argv)
     if options.follow and options.run is None:
         parser.error("--follow is for one run: give its number, or leave --run out for the newest")
+    single = next((name for name in ("around", "stack") if getattr(options, name) is not None), None)
+    if single and (options.filter or options.follow):
+        parser.error(f"--{single} is about one event: --filter and --follow have no meaning with it")
     return _guarded(lambda: _print(options))
 
 
@@ -55,6 +58,9 @@ def info_main(argv: list[str]) -> int:
     )
     _add_database(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="text or JSON")
+    parser.add_argument(
+        "--extension", action="store_true", help="print the path of the extension that sqlite3 can .load"
+    )
     options = parser.parse_args(argv)
     return _guarded(lambda: _info(options))
 
@@ -87,6 +93,12 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
 def _count(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of events")
+    return int(text)
+
+
+def _event(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) >= 1 << 63:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the id of an event, as --format json shows it")
     return int(text)
 
 
@@ -130,138 +142,15 @@ def _drop_output() -> None:
 
 
 def _complain(message: str) -> None:
-    from .render import printable
+    from .output import complain
 
-    print(f"pytrace: {printable(message)}", file=sys.stderr)
-
-
-# ---- print --------------------------------------------------------------------------------
+    complain(message)
 
 
 def _print(options: argparse.Namespace) -> int:
-    from .database import Database
+    from . import printing
 
-    database = Database(options.database)
-    try:
-        return _print_runs(database, _chosen(database, options.run), options)
-    finally:
-        database.close()
-
-
-def _chosen(database: Database, number: int | None) -> list[Run]:
-    """`number`: None for all runs, 0 for the newest."""
-    from .database import DatabaseError
-
-    runs = database.runs()
-    if number is None:
-        return runs
-    if number == 0:
-        return runs[-1:]
-    chosen = [run for run in runs if run.id == number]
-    if not chosen:
-        there = ", ".join(str(run.id) for run in runs[-10:]) or "none"
-        earlier = "..., " if len(runs) > 10 else ""
-        raise DatabaseError(f"{database.path} has no run {number}; there are: {earlier}{there}")
-    return chosen
-
-
-def _print_runs(database: Database, runs: list[Run], options: argparse.Namespace) -> int:
-    from .database import DatabaseError
-    from .events import Recording, follow, stored
-
-    damages: dict[int, Damage] = {}
-    recordings = [Recording(database, run, damages) for run in runs]
-    output = _Output(options.format == "text")
-    events = follow(recordings[0], output.wait) if options.follow and recordings else stored(recordings)
-    if options.limit is not None:
-        events = islice(events, options.limit)
-    render = _renderer(database, runs, options, output)
-    nothing = True
-    try:
-        for event in events:
-            output.line(render(event))
-            nothing = False
-        output.flush()
-    except (KeyboardInterrupt, DatabaseError):
-        output.flush()
-        raise
-    if nothing and not damages and options.limit != 0:
-        _complain(_why_nothing(database, runs, options.follow))
-    return _report(damages)
-
-
-def _renderer(database: Database, runs: list[Run], options: argparse.Namespace, output: _Output) -> Renderer:
-    from . import render
-
-    if options.format == "json":
-        return render.json_renderer()
-    if options.format == "csv":
-        output.line(",".join(render.KEYS))
-        return render.csv_renderer()
-    sources = [source for run in runs for source in database.sources(run.id)]
-    return render.TextRenderer(sources, colour=_wants_colour(options.color))
-
-
-def _wants_colour(choice: str) -> bool:
-    if choice != "auto":
-        return choice == "always"
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def _why_nothing(database: Database, runs: list[Run], followed: bool) -> str:
-    if not runs:
-        return f"{database.path} holds no recording yet. Record one with: pytrace script.py"
-    if any(run.evicted for run in runs):
-        return "all events of this run were removed to keep the size (a larger --max-size helps)"
-    if not followed and any(run.finished is None for run in runs):
-        return "nothing has been recorded yet; --follow waits for what comes"
-    return "nothing was recorded in this run"
-
-
-def _report(damages: dict[int, Damage]) -> int:
-    """Says which segments could not be read. Returns the exit status."""
-    left_out = sum(max(damage.events - damage.shown, 0) for damage in damages.values())
-    for damage in list(damages.values())[:_DAMAGES_MAX]:
-        _complain(f"segment {damage.segment} of run {damage.run} is damaged: {damage.reason}")
-    if damages:
-        segments = "1 segment is" if len(damages) == 1 else f"{len(damages)} segments are"
-        _complain(f"{segments} damaged: {left_out} events could not be read and are left out")
-    return 2 if damages else 0
-
-
-class _Output:
-    """Standard output, a few lines at a time."""
-
-    def __init__(self, as_text: bool) -> None:
-        self._lines: list[str] = []
-        if as_text:  # what the terminal has no letter for is shown as an escape
-            self._encoding, self._errors = sys.stdout.encoding, "backslashreplace"
-        else:
-            self._encoding, self._errors = "utf-8", "strict"
-
-    def line(self, line: str) -> None:
-        self._lines.append(line)
-        if len(self._lines) >= _BUFFERED:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._lines:
-            self._lines.append("")
-            data = "\n".join(self._lines).encode(self._encoding, self._errors)
-            self._lines.clear()
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
-
-    def wait(self) -> None:
-        """Shows what there is, and waits a moment; BrokenPipeError as soon as nobody reads it."""
-        import select
-
-        self.flush()
-        poll = select.poll()
-        poll.register(sys.stdout.fileno(), 0)
-        for _, state in poll.poll(_LOOK_SECONDS * 1000):
-            if state & (select.POLLERR | select.POLLHUP):
-                raise BrokenPipeError
+    return printing.run(options)
 
 
 # ---- sql ----------------------------------------------------------------------------------
@@ -269,6 +158,7 @@ class _Output:
 
 def _sql(options: argparse.Namespace) -> int:
     from . import sql
+    from .output import Output
 
     session = sql.Session(options.database)
     try:
@@ -277,7 +167,7 @@ def _sql(options: argparse.Namespace) -> int:
 
             return Shell(session).ask(options.format)
         queries = sql.statements(sys.stdin) if options.query is None else [options.query]
-        output = _Output(options.format == "text")
+        output = Output(options.format == "text", session.progress)
         status = 0
         try:
             sql.answer(session, queries, options.format, output)
@@ -298,14 +188,18 @@ def _sql(options: argparse.Namespace) -> int:
 
 def _info(options: argparse.Namespace) -> int:
     from . import info
-    from .database import Database
+    from .database import Database, extension_path
+    from .output import Output
 
-    database = Database(options.database)
-    try:
-        facts = info.collect(database)
-    finally:
-        database.close()
-    output = _Output(options.format == "text")
-    output.line(info.as_json(facts) if options.format == "json" else info.as_text(facts))
+    output = Output(options.format == "text")
+    if options.extension:
+        output.line(extension_path())
+    else:
+        database = Database(options.database)
+        try:
+            facts = info.collect(database)
+        finally:
+            database.close()
+        output.line(info.as_json(facts) if options.format == "json" else info.as_text(facts))
     output.flush()
     return 0

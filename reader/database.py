@@ -1,21 +1,28 @@
 """The database as the reader sees it: checked, opened for reading, never created or changed.
 
-Called by everything in the reader. dumper/schema.sql says what the tables hold. No query is left
-open and no transaction is held, so that a reader never keeps the dumper from emptying its WAL.
+Called by everything in the reader. dumper/schema.sql says what the ordinary tables hold; `event` and
+its like come from the extension (csrc/sqlite_trace.c), which is loaded into each connection. No query
+is left open and no transaction is held, so that a reader never keeps the dumper from emptying its WAL.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import stat
-from collections.abc import Sequence
-from typing import Any
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
 import apsw
 
-from .model import NO_CODE, UNDEFINED, Code, Run, Source
+from .damage import Damage
+from .model import Row, Run, Source
+from .model import text as text
 
 APPLICATION_ID = 0x70747263  # "ptrc"; set by the dumper, as is the version
 VERSION = 2
@@ -23,7 +30,16 @@ DEFAULT_PATH = "traces.sqlite"
 _MAGIC = b"SQLite format 3\0"
 _HEADER_SIZE = 100
 _BUSY_MS = 2000
+_CACHE_KIB = 16 << 10  # the index that each query looks through stays in it
+_PAGE_CHARACTERS = 8 << 20
+# Of SQLite's machine, between two looks at the clock and at Ctrl-C. A segment that is read is some ten
+# steps and less than a millisecond, a row that is handed out some twenty and a microsecond.
+_STEPS = 100
 _SHAPES: dict[str, Any] = {"i": int, "n": int | None, "b": bytes}
+_FIRST = -(1 << 63)  # no event is as early
+
+Parameter: TypeAlias = int | str
+T = TypeVar("T")
 
 
 class DatabaseError(Exception):
@@ -44,45 +60,104 @@ class Damaged(DatabaseError):
 class Database:
     """A database of recordings. Raises DatabaseError where there is none to read."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, watch: Callable[[], object] | None = None) -> None:
+        """watch: called every few ms while a query runs; what it raises ends the query."""
         self.path = path
+        self._watch = watch
         self._connection: apsw.Connection | None = None
         self._seen: tuple[int, ...] = ()
+        self._damages: dict[int, Damage] = {}
+        self._page: list[Row] = []  # that is being read ...
+        self._due = 0.0  # ... and is handed out at this time, by time.monotonic()
         _check_file(path)
         self._check_kind()
 
     def close(self) -> None:
         if self._connection is not None:
+            self._note_damages(self._connection)
             self._connection.close()
             self._connection = None
 
-    def query(self, shape: str, sql: str, parameters: Sequence[int] = ()) -> list[tuple[Any, ...]]:
+    def query(self, shape: str, sql: str, parameters: Sequence[Parameter] = ()) -> list[tuple[Any, ...]]:
         """All rows of one statement, as the database is at this moment.
 
         shape: of each column the type that it has to have: `i` int, `n` int or NULL, `b` bytes.
         """
-        while True:
-            try:
-                connection = self._connect()
-                rows = connection.execute(sql, tuple(parameters)).fetchall()
-            except apsw.Error as error:
-                if self._changed():
-                    continue
-                raise _explained(self.path, error) from error
-            except UnicodeDecodeError as error:
-                raise Damaged(self.path, str(error)) from error
-            if not self._changed():
-                break
+        rows = self._ask(sql, parameters, lambda cursor: cursor.fetchall())
         types = [_SHAPES[letter] for letter in shape]
         if not all(isinstance(value, type) for row in rows for value, type in zip(row, types, strict=True)):
             raise Damaged(self.path, "a value of another type than its column's")
         return rows
 
-    def _connect(self) -> apsw.Connection:
+    def page(
+        self,
+        sql: str,
+        parameters: Sequence[Parameter],
+        limit: int,
+        seconds: float,
+        after: tuple[int, int] = (_FIRST, 0),
+    ) -> tuple[list[Row], bool]:
+        """The first rows of a statement that selects EVENT in the order of time and id, and whether it
+        has no more.
+
+        At most `limit` rows; fewer where the next ones do not come within some seconds, or they are large.
+        after: time and id; rows up to these are passed over.
+        """
+        time_after, id_after = after
+
+        def read(cursor: apsw.Cursor) -> bool:
+            room = _PAGE_CHARACTERS
+            for row in cursor:
+                if row[2] == time_after and row[0] <= id_after:
+                    continue
+                rows.append(row)
+                room -= len(row[13])
+                if len(rows) >= limit or room < 0:
+                    return False
+            return True
+
+        while True:
+            rows: list[Row] = []
+            self._page = rows
+            self._due = time.monotonic() + seconds
+            try:
+                ended = self._ask(sql, parameters, read)
+            except apsw.InterruptError:
+                if self._changed():
+                    continue
+                ended = False
+            finally:
+                self._page = []
+            return rows, ended
+
+    def _ask(self, sql: str, parameters: Sequence[Parameter], read: Callable[[apsw.Cursor], T]) -> T:
+        """What is read of a statement's rows, as the database is at this moment."""
+        while True:
+            try:
+                cursor = self.connection().cursor()
+                try:
+                    answer = read(cursor.execute(sql, tuple(parameters)))
+                finally:
+                    cursor.close(True)
+            except apsw.InterruptError:
+                raise
+            except apsw.Error as error:
+                self._page.clear()
+                if self._changed():
+                    continue
+                raise explained(self.path, error) from error
+            except UnicodeDecodeError as error:
+                raise Damaged(self.path, str(error)) from error
+            if not self._changed():
+                return answer
+            self._page.clear()
+
+    def connection(self) -> apsw.Connection:
+        """An open connection, with the extension's tables. Another one, where the file has been changed."""
         # SQLite makes a -wal and a -shm file beside a database in WAL mode even for those who only
         # read, and leaves them there. Without a writer (no -wal, or an empty one) the file can be
         # read as immutable instead, also where its folder is read-only. Should a writer come up
-        # meanwhile, `query` notices, and asks again.
+        # meanwhile, `_ask` notices, and asks again.
         if self._connection is not None and not self._changed():
             return self._connection
         self.close()
@@ -93,7 +168,19 @@ class Database:
         self._connection = connection = apsw.Connection(uri, flags=flags)
         connection.set_busy_timeout(_BUSY_MS)
         connection.execute("PRAGMA trusted_schema = OFF").fetchall()
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}").fetchall()
+        connection.enable_load_extension(True)
+        connection.load_extension(extension_path())
+        connection.enable_load_extension(False)
+        _provide_zstd(connection)
+        connection.set_progress_handler(self._look, _STEPS, id=Database)
         return connection
+
+    def _look(self) -> bool:
+        # here, between two bytecodes, Ctrl-C becomes KeyboardInterrupt
+        if self._watch:
+            self._watch()
+        return bool(self._page) and time.monotonic() >= self._due
 
     def _changed(self) -> bool:
         # a file that was deleted can still be read to its end
@@ -118,6 +205,23 @@ class Database:
                 f"{_how_to_record(self.path)}"
             )
 
+    # ---- what could not be read ----
+
+    def damages(self) -> list[Damage]:
+        """The segments that could not be read, or not to their end, so far."""
+        if self._connection is not None:
+            self._note_damages(self._connection)
+        return list(self._damages.values())
+
+    def _note_damages(self, connection: apsw.Connection) -> None:
+        try:
+            rows: list[Any] = connection.execute(
+                "SELECT segment, run, events, read, reason FROM damage"
+            ).fetchall()
+        except apsw.Error:
+            return  # so much is damaged that this is not what has to be said
+        self._damages.update((row[0], Damage(*row)) for row in rows)
+
     # ---- tables ----
 
     def size(self) -> int:
@@ -131,28 +235,14 @@ class Database:
     def runs(self) -> list[Run]:
         """All recordings, the oldest first."""
         rows = self.query(
-            "ibbbinniiiiii",
+            "ibbbinniini",
             "SELECT id, CAST(command AS BLOB), CAST(directory AS BLOB), CAST(python AS BLOB), started,"
-            " finished, exit_status, lost, evicted, refused, clock_epoch_ns, clock_epoch_units, clock_scale"
-            " FROM run ORDER BY id",
+            " finished, exit_status, lost, evicted, evicted_until, refused FROM run ORDER BY id",
         )
         return [
             Run(id, text(command), text(directory), text(python), *numbers)
             for id, command, directory, python, *numbers in rows
         ]
-
-    def finished(self, run: int) -> bool:
-        """Whether the recording has ended (or is no longer in the database)."""
-        return self.query("n", "SELECT finished FROM run WHERE id = ?", (run,)) not in ([(None,)],)
-
-    def source(self, run: int, stream: int, process: int) -> Source:
-        """The thread that wrote a stream, by the name that it has now."""
-        rows = self.query(
-            "ib", "SELECT tid, CAST(name AS BLOB) FROM thread WHERE run = ? AND stream = ?", (run, stream)
-        )
-        tid, name = rows[0] if rows else (0, b"")
-        pids = self.query("i", "SELECT pid FROM process WHERE run = ? AND number = ?", (run, process))
-        return Source(run, pids[0][0] if pids else 0, tid, text(name))
 
     def sources(self, run: int) -> list[Source]:
         """All threads of a run that recorded something so far."""
@@ -165,37 +255,22 @@ class Database:
         return [Source(run, pid, tid, text(name)) for pid, tid, name in rows]
 
 
-class Codes(dict[int, Code]):
-    """The code objects of a run by number, each looked up once."""
-
-    def __init__(self, database: Database, run: int) -> None:
-        super().__init__({0: NO_CODE})
-        self._database, self._run = database, run
-
-    def __missing__(self, number: int) -> Code:
-        rows = self._database.query(
-            "bbbib",
-            "SELECT CAST(module AS BLOB), CAST(func AS BLOB), CAST(file AS BLOB), line,"
-            " CAST(arguments AS BLOB) FROM code WHERE run = ? AND number = ?",
-            (self._run, number),
-        )
-        if not rows:
-            return UNDEFINED  # not kept: it may come
-        module, func, file, line, arguments = rows[0]
-        try:
-            names = tuple(str(name) for name in json.loads(text(arguments)))
-        except (ValueError, TypeError):
-            names = ()
-        self[number] = code = Code(text(module), text(func), text(file), line, names)
-        return code
+def extension_path() -> str:
+    """The file of SQLite's extension. Raises DatabaseError."""
+    spec = find_spec("pytracer.sqlite_trace")  # finds it without loading it
+    if spec is None or spec.origin is None:
+        raise DatabaseError("pytrace is not wholly installed: its extension of SQLite is missing")
+    return spec.origin
 
 
-def text(data: bytes) -> str:
-    """Stored text, which came from the recorded program: lone surrogates, even broken UTF-8."""
+def _provide_zstd(connection: apsw.Connection) -> None:
+    """Loads Python's zstd where this machine has none that the extension finds by itself."""
     try:
-        return data.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return data.decode("utf-8", "backslashreplace")
+        connection.execute("SELECT 1 FROM event WHERE id = 0").fetchall()
+    except apsw.SQLError:
+        name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+        with suppress(ImportError):  # then the first question says what is missing
+            import_module(name)
 
 
 def _file_state(path: str) -> tuple[int, ...]:
@@ -255,7 +330,7 @@ def _check_file(path: str) -> None:
         raise Damaged(path, f"{size} of {whole} bytes are there")
 
 
-def _explained(path: str, error: apsw.Error) -> DatabaseError:
+def explained(path: str, error: apsw.Error) -> DatabaseError:
     if isinstance(error, apsw.CorruptError | apsw.NotADBError | apsw.SQLError | apsw.MismatchError):
         return Damaged(path, str(error))
     if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):

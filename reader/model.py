@@ -1,8 +1,8 @@
-"""What the reader speaks of: runs, code objects, threads and what happened in them."""
+"""What the reader speaks of: runs, threads, and events as rows of the table `event`."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 
 class Run(NamedTuple):
@@ -17,23 +17,8 @@ class Run(NamedTuple):
     exit_status: int | None
     lost: int
     evicted: int
+    evicted_until: int | None
     refused: int
-    epoch_ns: int
-    epoch_units: int
-    scale: int
-
-    def time(self, units: int) -> int:
-        """Clock units as ns since 1970."""
-        return self.epoch_ns + ((units - self.epoch_units) * self.scale >> 32)
-
-
-class Code:
-    """A function, module or class body; its number's definition. Equal only to itself."""
-
-    __slots__ = ("arguments", "file", "func", "line", "module")
-
-    def __init__(self, module: str, func: str, file: str, line: int, arguments: tuple[str, ...]) -> None:
-        self.module, self.func, self.file, self.line, self.arguments = module, func, file, line, arguments
 
 
 class Source(NamedTuple):
@@ -45,21 +30,18 @@ class Source(NamedTuple):
     thread: str
 
 
-NO_CODE = Code("", "", "", 0, ())
-UNDEFINED = Code("?", "?", "?", 0, ())  # its definition did not reach the database
+# An event: EVENT of the table `event`. Names are bytes, for `text`; args is JSON. docs/json.md says the rest.
+Row: TypeAlias = "tuple[int, int, int, int, int, bytes, str, bytes, bytes, bytes, int, int, int | None, str]"
+EVENT = (
+    "event.id, event.run, event.time, event.pid, event.tid, CAST(event.thread AS BLOB), event.kind,"
+    " CAST(event.module AS BLOB), CAST(event.func AS BLOB), CAST(event.file AS BLOB), event.line,"
+    " event.depth, event.duration, event.args"
+)
 
-Argument = tuple[str, str, str]  # name, value as repr shows it, type
 
-
-class Event(NamedTuple):
-    """What happened. Time in ns since 1970, duration in ns; docs/json.md says the rest."""
-
-    time: int
-    id: int
-    kind: str
-    depth: int
-    duration: int | None
-    line: int
-    code: Code
-    source: Source
-    args: list[Argument]
+def text(data: bytes) -> str:
+    """Stored text, which came from the recorded program: lone surrogates, even broken UTF-8."""
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "backslashreplace")

@@ -6,14 +6,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
-from functools import lru_cache
-from json import JSONEncoder
+from typing import TypeAlias
 
-from .model import Argument, Code, Event, Source
+from .model import Row, Source, text
 
-Renderer = Callable[[Event], str]  # a line without its end
+Renderer: TypeAlias = Callable[[Row], str]  # a line without its end
 
 KEYS = (
     "id", "run", "time", "pid", "tid", "thread", "kind", "module", "func", "file", "line", "depth",
@@ -21,8 +21,7 @@ KEYS = (
 )  # fmt: skip
 
 _INDENT_MAX = 40  # levels that are shown by indentation; beyond, the depth is written
-_encode = JSONEncoder().encode  # ASCII, so that nothing in a value can break a line or a terminal
-_quoted = lru_cache(4096)(_encode)
+_encode = json.JSONEncoder().encode  # ASCII, so that nothing in a name can break a line or a terminal
 
 
 def printable(text: str) -> str:
@@ -48,35 +47,29 @@ def duration(ns: int) -> str:
 # ---- JSON and CSV -------------------------------------------------------------------------
 
 
-def _json_args(args: list[Argument]) -> str:
-    return ", ".join(
-        f'{{"name": {_quoted(name)}, "value": {_encode(value)}, "type": {_quoted(type)}}}'
-        for name, value, type in args
-    )
+class _Names(dict[bytes, str]):
+    """Names as they are written, each made once."""
+
+    def __init__(self, write: Callable[[str], str]) -> None:
+        super().__init__()
+        self._write = write
+
+    def __missing__(self, name: bytes) -> str:
+        self[name] = written = self._write(text(name))
+        return written
 
 
 def json_renderer() -> Renderer:
     """One JSON object an event, in ASCII."""
-    sources: dict[Source, str] = {}
-    codes: dict[Code, str] = {}
+    names = _Names(_encode)
 
-    def render(event: Event) -> str:
-        time, id, kind, depth, duration, line, code, source, args = event
-        where = sources.get(source)
-        if where is None:
-            where = sources[source] = (
-                f'"pid": {source.pid}, "tid": {source.tid}, "thread": {_encode(source.thread)}, "kind": '
-            )
-        what = codes.get(code)
-        if what is None:
-            what = codes[code] = (
-                f'"module": {_encode(code.module)}, "func": {_encode(code.func)}, '
-                f'"file": {_encode(code.file)}'
-            )
+    def render(event: Row) -> str:
+        id, run, time, pid, tid, thread, kind, module, func, file, line, depth, duration, args = event
         return (
-            f'{{"id": {id}, "run": {source.run}, "time": {time}, {where}"{kind}", {what}, "line": {line}, '
-            f'"depth": {depth}, "duration": {"null" if duration is None else duration}, '
-            f'"args": [{_json_args(args) if args else ""}]}}'
+            f'{{"id": {id}, "run": {run}, "time": {time}, "pid": {pid}, "tid": {tid}, '
+            f'"thread": {names[thread]}, "kind": "{kind}", "module": {names[module]}, "func": {names[func]}, '
+            f'"file": {names[file]}, "line": {line}, "depth": {depth}, '
+            f'"duration": {"null" if duration is None else duration}, "args": {args}}}'
         )
 
     return render
@@ -86,19 +79,17 @@ def csv_renderer() -> Renderer:
     """The columns of KEYS; `args` is the JSON text, names are as in `text`."""
 
     def field(value: str) -> str:
-        value = printable(value)
         if '"' in value or "," in value:
             return '"' + value.replace('"', '""') + '"'
         return value
 
-    cached = lru_cache(4096)(field)
+    names = _Names(lambda name: field(printable(name)))
 
-    def render(event: Event) -> str:
-        time, id, kind, depth, duration, line, code, source, args = event
+    def render(event: Row) -> str:
+        id, run, time, pid, tid, thread, kind, module, func, file, line, depth, duration, args = event
         return (
-            f"{id},{source.run},{time},{source.pid},{source.tid},{cached(source.thread)},{kind},"
-            f"{cached(code.module)},{cached(code.func)},{cached(code.file)},{line},{depth},"
-            f"{'' if duration is None else duration},{field('[' + _json_args(args) + ']')}"
+            f"{id},{run},{time},{pid},{tid},{names[thread]},{kind},{names[module]},{names[func]},"
+            f"{names[file]},{line},{depth},{'' if duration is None else duration},{field(args)}"
         )
 
     return render
@@ -125,30 +116,38 @@ class TextRenderer:
     """Lines for people: time, thread, then the calls as a tree.
 
     `sources` are the threads known so far: columns for process and run are there only where they
-    differ, and no wider than needed.
+    differ, and no wider than needed. `has_arguments` says of a call without values whether its function
+    has arguments, which then were not recorded.
     """
 
-    def __init__(self, sources: list[Source], *, colour: bool) -> None:
+    def __init__(
+        self,
+        sources: list[Source],
+        *,
+        colour: bool,
+        has_arguments: Callable[[Row], bool] = lambda event: False,
+    ) -> None:
         self._colour = colour
+        self._has_arguments = has_arguments
         runs = {source.run for source in sources}
         self._show_run = len(runs) > 1
         self._show_pid = len({(source.run, source.pid) for source in sources}) > len(runs)
         self._width = max((len(self._name(source)) for source in sources), default=0)
-        self._columns: dict[Source, str] = {}
-        self._names: dict[Code, tuple[str, str]] = {}
+        self._columns: dict[tuple[int, int, int, bytes], str] = {}
+        self._functions: dict[tuple[bytes, bytes], tuple[str, str]] = {}
         self._second = -1
         self._clock = ""
-        self._last: dict[tuple[int, int, int], tuple[str, Code, int]] = {}
+        self._last: dict[tuple[int, int, int], tuple[str, bytes, bytes, bytes, int]] = {}
 
-    def __call__(self, event: Event) -> str:
-        second, ns = divmod(event.time, 1_000_000_000)
+    def __call__(self, event: Row) -> str:
+        _, run, at, pid, tid, thread, kind, _, _, _, _, depth, _, _ = event
+        second, ns = divmod(at, 1_000_000_000)
         if second != self._second:
             self._second, self._clock = second, time.strftime("%H:%M:%S", time.localtime(second))
-        columns = self._columns.get(event.source) or self._column(event.source)
+        columns = self._columns.get((run, pid, tid, thread)) or self._column(run, pid, tid, thread)
         start = f"{self._clock}.{ns // 1000:06}  {columns}"
-        depth = event.depth
         indent = "  " * depth if depth <= _INDENT_MAX else f"{'  ' * _INDENT_MAX}({depth}) "
-        sign, style = _SIGNS[event.kind]
+        sign, style = _SIGNS[kind]
         what = printable(f"{sign} {self._what(event)}")
         if not self._colour:
             return f"{start}{indent}{what}"
@@ -158,42 +157,42 @@ class TextRenderer:
     def _name(source: Source) -> str:
         return printable(source.thread) or str(source.tid)
 
-    def _column(self, source: Source) -> str:
-        run = f"{source.run:>4}  " if self._show_run else ""
-        pid = f"{source.pid:>7}  " if self._show_pid else ""
-        name = self._name(source)
+    def _column(self, run: int, pid: int, tid: int, thread: bytes) -> str:
+        name = self._name(Source(run, pid, tid, text(thread)))
         self._width = max(self._width, len(name))
-        self._columns[source] = column = f"{run}{pid}{name:<{self._width}}  "
+        run_column = f"{run:>4}  " if self._show_run else ""
+        pid_column = f"{pid:>7}  " if self._show_pid else ""
+        self._columns[run, pid, tid, thread] = column = f"{run_column}{pid_column}{name:<{self._width}}  "
         return column
 
-    def _name_of(self, code: Code) -> tuple[str, str]:
-        self._names[code] = names = (f"{code.module}.{code.func}" if code.module else code.func, code.func)
+    def _name_of(self, module: bytes, func: bytes) -> tuple[str, str]:
+        short = text(func)
+        self._functions[module, func] = names = (f"{text(module)}.{short}" if module else short, short)
         return names
 
-    def _what(self, event: Event) -> str:
-        kind, args = event.kind, event.args
+    def _what(self, event: Row) -> str:
+        _, run, _, pid, tid, _, kind, module, func, file, line, depth, took, json_args = event
+        args: list[dict[str, str]] = json.loads(json_args) if json_args != "[]" else []
+        value = args[0]["value"] if args else ""
         if kind == "lost":
-            count = args[0][1] if args else "some"
-            return f"{count} events lost …"
+            return f"{value or 'some'} events lost …"
         if kind == "log":
-            names = "".join(f"  {name}={value}" for name, value, _ in args[1:])
-            return (args[0][1] if args else "") + names
-        full, short = self._names.get(event.code) or self._name_of(event.code)
-        thread = (event.source.run, event.source.pid, event.source.tid)
-        last = self._last.get(thread)
-        self._last[thread] = here = (kind, event.code, event.depth)
+            return value + "".join([f"  {arg['name']}={arg['value']}" for arg in args[1:]])
+        full, short = self._functions.get((module, func)) or self._name_of(module, func)
+        last = self._last.get((run, pid, tid))
+        self._last[run, pid, tid] = here = (kind, module, func, file, depth)
         if kind == "call":
             if args:
-                return f"{full}({', '.join([f'{name}={value}' for name, value, _ in args])})"
-            return f"{full}({'…' if event.code.arguments else ''})"
+                values = ", ".join([f"{arg['name']}={arg['value']}" for arg in args])
+                return f"{full}({values})"
+            return f"{full}({'…' if self._has_arguments(event) else ''})"
         if kind == "resume":
             return full
-        value = args[0][1] if args else ""
         if kind == "throw":
             return f"{full}: {value}"
         # what directly follows the line that names the function need not name it again
         adjacent = last is not None and last[0] in ("call", "resume") and last[1:] == here[1:]
         what = (value if adjacent else f"{short}: {value}") if value else short
         if kind == "raise":
-            return f"{what}  line {event.line}" if event.line else what
-        return what if event.duration is None else f"{what}  {duration(event.duration)}"
+            return f"{what}  line {line}" if line else what
+        return what if took is None else f"{what}  {duration(took)}"

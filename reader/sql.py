@@ -7,16 +7,17 @@ point, the first rows at once, Ctrl-C, and a word on what could not be read.
 
 from __future__ import annotations
 
-import importlib.util
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, TextIO
+from typing import Protocol, TextIO
 
 import apsw
 
-from .database import Database, DatabaseError
-from .database import _explained as explained
+from .damage import report
+from .database import Database, DatabaseError, explained
+from .progress import Progress
 from .render import printable
 from .sql_output import Writer, writer
 
@@ -65,10 +66,8 @@ EXAMPLES = (
     "SELECT type, value, count(*) FROM exceptions WHERE kind = 'raise' GROUP BY type, value",
 )
 
-_STEPS = 1000  # of SQLite's machine between two looks at the clock: some ten microseconds, or a few segments
 _SHOW_SECONDS = 0.1  # then the rows that there are are shown
 _AROUND = 60  # characters of a statement that are shown beside a mistake
-_DAMAGES_MAX = 10  # that are named
 
 # What is no mistake in a statement.
 _OF_FILE = (
@@ -89,37 +88,37 @@ class Session:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._database = Database(path)
+        self.progress = Progress()
+        self._watch: Callable[[], None] = lambda: None
+        self._due = math.inf
         self._connection: apsw.Connection | None = None
-        self._watch: Callable[[], None] | None = None
-        self._told = 0
+        self._told = 0  # damages
+        self._database = Database(path, self._look)
 
     def close(self) -> None:
         self._database.close()
 
     def watch(self, watch: Callable[[], None]) -> None:
-        """Has it called again and again while a query runs. What it raises ends the query."""
-        self._watch = watch
+        """From now on has it called ten times a second while a query runs, to show the rows that there are.
+        What it raises ends the query."""
+        self.progress.clear()
+        self._watch, self._due = watch, time.monotonic() + _SHOW_SECONDS
 
     def connection(self) -> apsw.Connection:
         """The connection; another one, without what was TEMP, where the file has been changed."""
-        connection = self._database._connect()
+        connection = self._database.connection()
         if connection is not self._connection:
-            self._connection, self._told = connection, 0
-            spec = importlib.util.find_spec("pytracer.sqlite_trace")
-            connection.enable_load_extension(True)
-            connection.load_extension(str(spec and spec.origin))
-            connection.enable_load_extension(False)
+            self._connection = connection
             for view in VIEWS.values():
                 connection.execute(view)
-            connection.set_progress_handler(self._look, _STEPS)
         return connection
 
-    def _look(self) -> bool:
-        # here, between two bytecodes, Ctrl-C becomes KeyboardInterrupt
-        if self._watch:
+    def _look(self) -> None:
+        now = time.monotonic()
+        if now >= self._due:
             self._watch()
-        return False
+            self.progress.look()
+            self._due = now + _SHOW_SECONDS
 
     def run(self, sql: str, output: Writer) -> None:
         """Runs statements, and writes their rows. Raises Mistake and DatabaseError."""
@@ -144,11 +143,14 @@ class Session:
             message = f"a text in these rows is no UTF-8 ({error.reason}); CAST(... AS BLOB) has its bytes"
             raise Mistake(message, []) from error
         finally:
+            self.progress.clear()
             output.end()
 
     def _explained(self, error: apsw.Error, sql: str) -> DatabaseError | Mistake:
         """`sql`: from the statement on that the error is about."""
         if isinstance(error, _OF_FILE):
+            if self._database.connection() is not self._connection:
+                return DatabaseError(f"{self.path} was written to while it was read. Ask again.")
             return explained(self.path, error)
         message = str(error)
         if isinstance(error, apsw.ReadOnlyError) or "may not be modified" in message:
@@ -162,17 +164,9 @@ class Session:
 
     def damages(self) -> list[str]:
         """What could not be read since this was last asked, in words."""
-        damage = "SELECT segment, run, events, read, reason FROM damage"
-        rows: list[Any] = self.connection().execute(damage).fetchall()
-        new, self._told = rows[self._told :], len(rows)
-        if not new:
-            return []
-        missing = sum(max(events - read, 0) for _, _, events, read, _ in new)
-        segments = "1 segment is" if len(new) == 1 else f"{len(new)} segments are"
-        return [
-            *(f"segment {row[0]} of run {row[1]} is damaged: {row[4]}" for row in new[:_DAMAGES_MAX]),
-            f"{segments} damaged: {missing} events could not be read and are left out",
-        ]
+        damages = self._database.damages()
+        new, self._told = damages[self._told :], len(damages)
+        return report(new)
 
 
 def pointed(sql: str, offset: int) -> list[str]:
@@ -215,19 +209,14 @@ class Lines(Protocol):
 def answer(session: Session, queries: Iterable[str], format: str, lines: Lines) -> None:
     """Writes what the queries find, the first rows at once. Raises Mistake and DatabaseError."""
     output = writer(format, lines.line)
-    due = time.monotonic() + _SHOW_SECONDS
 
-    def watch() -> None:
-        nonlocal due
-        now = time.monotonic()
-        if now >= due:
-            output.pause()
-            lines.flush()
-            due = now + _SHOW_SECONDS
+    def show() -> None:
+        output.pause()
+        lines.flush()
 
-    session.watch(watch)
     try:
         for query in queries:
+            session.watch(show)
             session.run(query, output)
             lines.flush()
     finally:

@@ -171,16 +171,26 @@ def test_threads_are_merged_by_time(path: Path) -> None:
         assert len(mine) == count
 
 
-def test_events_of_one_time_keep_their_threads_order(path: Path) -> None:
+def test_events_of_one_time_come_in_the_order_of_their_ids(path: Path) -> None:
     with Handmade(path) as made:
         run = made.run()
         made.code(run, 1, "step", ["n"])
         made.thread(run, 2, 102, "worker")
-        # stored in the wrong order, as a dumper that looks around in the ring may do
-        made.segment(run, [event("call", 1, 3), event("call", 1, 4)], stream=1, sequence=1)
-        made.segment(run, [event("call", 1, 5), event("call", 1, 6)], stream=2, sequence=0)
-        made.segment(run, [event("call", 1, 1), event("call", 1, 2)], stream=1, sequence=0)
+        made.segment(run, [event("call", 1, 1), event("call", 1, 2)], stream=2)
+        made.segment(run, [event("call", 1, 3), event("call", 1, 4)], stream=1)
+        made.segment(run, [event("call", 1, 5), event("call", 1, 6)], stream=1, sequence=1)
     assert [row["args"][0]["value"] for row in rows(path)] == ["1", "2", "3", "4", "5", "6"]
+
+
+def test_more_events_of_one_time_than_a_page_has(path: Path) -> None:
+    with Handmade(path) as made:
+        run = made.run()
+        made.code(run, 1, "step", ["n"])
+        made("BEGIN")
+        for sequence in range(10):
+            made.segment(run, [event("call", 1, 100 * sequence + n) for n in range(100)], sequence=sequence)
+        made("COMMIT")
+    assert [row["args"][0]["value"] for row in rows(path)] == [str(n) for n in range(1000)]
 
 
 def test_more_segments_than_are_listed_at_once(path: Path) -> None:
@@ -439,7 +449,7 @@ def test_modules_are_loaded_when_needed(path: Path) -> None:
     """`pytrace print --help` and a mistake in the options cost no more than the options' parser."""
     script = (
         "import sys; from pytracer.reader import commands\n"
-        "heavy = {'apsw', 'pytracer._core', 'pytracer.reader.events'} & set(sys.modules)\n"
+        "heavy = {'apsw', 'json', 'pytracer.reader.database'} & set(sys.modules)\n"
         "sys.exit(repr(heavy) if heavy else 0)"
     )
     done = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=False)

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from pytracer.reader.database import Database
-from pytracer.reader.events import Event, Recording, follow
+from pytracer.reader.follow import follow
+from pytracer.reader.model import Row
+from pytracer.reader.query import Query
 
 from handmade import Handmade, event, printed, started
 
@@ -177,18 +179,17 @@ def test_an_event_waits_for_those_before_it(made: Handmade, run: int) -> None:
         lambda: made.finish(run),
     ]
     database = Database(str(made.path))
-    [stored] = database.runs()
-    shown: list[Event] = []
+    shown: list[Row] = []
     seen: list[int] = []
 
     def wait() -> None:
         seen.append(len(shown))
         passes.pop(0)()
 
-    for each in follow(Recording(database, stored, {}), wait):
-        shown.append(each)
+    for page in follow(database, run, Query("run = ?", (run,)), wait):
+        shown += page
     database.close()
-    assert [each.args[0][1] for each in shown] == ["3", "5", "6"]
+    assert [json.loads(each[13])[0]["value"] for each in shown] == ["3", "5", "6"]
     assert seen[1] == 0  # the late event alone was held back
 
 

@@ -1,95 +1,75 @@
-"""The merge of segments, and following them, over generated recordings."""
+"""Following generated recordings: whenever the dumper passes, each event once and in order."""
 
 import tempfile
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytracer.reader.database import Database
-from pytracer.reader.events import Event, Recording, Segment, follow, merge, stored
-from pytracer.reader.model import NO_CODE, Source
+from pytracer.reader.follow import follow
+from pytracer.reader.query import Query, pages
 
-from handmade import Handmade
-from handmade import event as record
-
-SOURCE = Source(1, 1, 1, "")
+from handmade import EPOCH_NS, Handmade, event
 
 # of each thread, its segments: each the steps from one event to the next
 Threads = list[list[list[int]]]
 threads = st.lists(st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=6), max_size=5), max_size=4)
 
 
-def laid_out(threads: Threads) -> list[tuple[Segment, list[Event]]]:
+class Planned(NamedTuple):
+    """A segment that is to be stored; times are clock units."""
+
+    stream: int
+    sequence: int
+    start: int
+    times: list[int]
+
+
+def planned(threads: Threads) -> list[Planned]:
     """Segments of one thread follow each other; all threads start at 0."""
     made = []
-    number = 0
     for stream, segments in enumerate(threads):
         time = 0
         for sequence, steps in enumerate(segments):
-            start, events = time, []
-            number += 1
-            for index, step in enumerate(steps):
+            start, times = time, []
+            for step in steps:
                 time += step
-                events.append(Event(time, (number << 18) + index, "call", 0, None, 0, NO_CODE, SOURCE, []))
-            made.append((Segment(start, 1, stream, sequence, number, time, len(events), 1), events))
+                times.append(time)
+            made.append(Planned(stream, sequence, start, times))
     return made
 
 
-@given(threads)
-def test_merge(threads: Threads) -> None:
-    made = laid_out(threads)
-    by_id = {segment.id: events for segment, events in made}
-    merged = list(merge(iter(sorted(by[0] for by in made)), lambda segment: iter(by_id[segment.id])))
-    # events of one time: by thread, and within it as they happened
-    expected = sorted(
-        (event.time, segment.stream, segment.sequence, event.id)
-        for segment, events in made
-        for event in events
-    )
-    assert [event.id for event in merged] == [row[-1] for row in expected]
-
-
-@given(threads)
-def test_no_segment_is_opened_before_its_turn(threads: Threads) -> None:
-    made = laid_out(threads)
-    by_id = {segment.id: events for segment, events in made}
-    opened: list[Segment] = []
-
-    def opener(segment: Segment) -> Iterator[Event]:
-        opened.append(segment)
-        return iter(by_id[segment.id])
-
-    now = 0
-    for event in merge(iter(sorted(by[0] for by in made)), opener):
-        assert max(segment.start for segment in opened) <= max(now, event.time)
-        now = event.time
-
-
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(threads, st.lists(st.integers(1, 40), max_size=6, unique=True).map(sorted))
-def test_follow(threads: Threads, passes: list[int]) -> None:
-    """Whenever the dumper passes: what is followed is what is stored in the end, each event once."""
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    threads,
+    st.lists(st.integers(0, 40), max_size=6, unique=True).map(sorted),
+    st.sampled_from(
+        [Query("1", ()), Query("depth = 0", ()), Query("event MATCH ?", (f"(< time {EPOCH_NS + 50})",))]
+    ),
+)
+def test_follow(threads: Threads, passes: list[int], asked: Query) -> None:
+    """What is followed is what is stored in the end."""
     with tempfile.TemporaryDirectory() as folder, Handmade(Path(folder) / "traces.sqlite") as made:
+        other = made.run("other.py", finished=False)  # is recorded at the same time
         run = made.run(finished=False)
         made.code(run, 1, "step")
-        layout = laid_out(threads)
 
         def dump(until: int, complete: bool) -> None:
             made("BEGIN")
-            for segment, events in layout:
-                there = [event for event in events if event.time <= until]
-                times = [segment.start, *(event.time for event in there)]
-                if there:
-                    made.segment(
-                        run,
-                        [record("call", 1, time=time - before, depth=0) for before, time in pairwise(times)],
-                        stream=segment.stream,
-                        sequence=segment.sequence,
-                        start=segment.start,
-                        complete=complete or len(there) == len(events),
-                    )
+            for stream, sequence, start, times in planned(threads):
+                there = [start, *(time for time in times if time <= until)]
+                if len(there) > 1:
+                    calls = [
+                        event("call", 1, time=time - before, depth=time % 2)
+                        for before, time in pairwise(there)
+                    ]
+                    whole = complete or len(calls) == len(times)
+                    for each in (other, run):
+                        made.segment(
+                            each, calls, stream=stream, sequence=sequence, start=start, complete=whole
+                        )
             made("COMMIT")
 
         left = list(passes)
@@ -101,12 +81,12 @@ def test_follow(threads: Threads, passes: list[int]) -> None:
                 dump(1 << 40, complete=True)
                 made.finish(run)
 
+        query = Query("run = ?", (run,)).also(asked.where, *asked.parameters)
         database = Database(str(made.path))
-        [recorded] = database.runs()
-        followed = [event.id for event in follow(Recording(database, recorded, {}), wait)]
-        at_the_end = list(stored([Recording(database, recorded, {})]))
+        followed = [(row[2], row[0]) for page in follow(database, run, query, wait) for row in page]
+        at_the_end = [(row[2], row[0]) for page in pages(database, query) for row in page]
         database.close()
-        assert sorted(followed) == sorted(event.id for event in at_the_end)
-        assert len(at_the_end) == sum(len(events) for _, events in layout)
-        times = {event.id: event.time for event in at_the_end}
-        assert [times[id] for id in followed] == sorted(times.values())
+        assert sorted(followed) == at_the_end
+        assert [time for time, _ in followed] == [time for time, _ in at_the_end]
+        if asked.where == "1":
+            assert len(at_the_end) == sum(len(each.times) for each in planned(threads))

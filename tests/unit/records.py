@@ -17,7 +17,7 @@ import cffi
 from grpc_tools import protoc  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("event", "segment", "text", "number", "batch", "summary")
+SOURCES = ("event", "segment", "text", "number", "summary")
 
 KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost")
 CONSTANTS = ("NONE", "FALSE", "TRUE", "ELLIPSIS", "NOT_IMPLEMENTED", "REDACTED", "CUT", "UNBOUND", "CYCLE")
@@ -114,6 +114,12 @@ bool value_item(const struct value *value, const uint8_t **cursor, struct value 
 
 # where the core module's own declarations have been made
 SEGMENTS = """
+struct segment_clock { int64_t epoch_ns; uint64_t epoch_units; uint64_t scale; };
+int64_t segment_clock_ns(const struct segment_clock *clock, uint64_t units);
+int64_t segment_duration_ns(const struct segment_clock *clock, uint64_t units);
+struct segment_walk { uint64_t time; int32_t open; uint32_t index; ...; };
+void segment_open(struct segment_walk *walk, const uint8_t *data, size_t size, uint64_t base_time,
+                  int32_t base_depth);
 struct segment_event {
     struct event event;
     uint32_t index;
@@ -163,11 +169,11 @@ def build_native(folder: Path) -> ModuleType:
     core = sys.modules["core_build"].DECLARATIONS
     builder = cffi.FFI()
     builder.cdef(RECORDS)
-    builder.cdef(core[core.index("/* segment.h */") :])
+    builder.cdef(core[core.index("/* summary.h */") :])
     builder.cdef(SEGMENTS)
     builder.set_source(
         "pytrace_test_records",
-        '#include "batch.h"\n#include "summary.h"\n#include "text.h"\n',
+        '#include "segment.h"\n#include "summary.h"\n#include "text.h"\n',
         sources=[str(folder / f"{name}.c") for name in SOURCES],
         include_dirs=[str(folder)],
         extra_compile_args=["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"],

@@ -4,34 +4,47 @@ import csv
 import io
 import json
 import re
+from typing import NamedTuple
 
 import pytest
-from pytracer.reader.model import NO_CODE, Argument, Code, Event, Source
+from pytracer.reader.model import Row, Source
 from pytracer.reader.render import KEYS, TextRenderer, csv_renderer, duration, json_renderer, printable
 
+
+class Code(NamedTuple):
+    module: str
+    func: str
+    file: str
+    line: int
+
+
 MAIN = Source(1, 100, 100, "MainThread")
-PAY = Code("app", "Order.pay", "/home/me/app.py", 10, ("self", "amount"))
-CUSTOMER = Code("app", "Customer.name", "/home/me/app.py", 30, ())
+PAY = Code("app", "Order.pay", "/home/me/app.py", 10)
+CUSTOMER = Code("app", "Customer.name", "/home/me/app.py", 30)
+NO_CODE = Code("", "", "", 0)
 TIME = 1_700_000_000_123_456_789
 
 
 def made(
     kind: str,
-    *args: Argument,
+    *args: tuple[str, str, str],
     code: Code = PAY,
     source: Source = MAIN,
     depth: int = 0,
     duration: int | None = None,
     line: int | None = None,
-) -> Event:
-    return Event(
-        TIME, 1, kind, depth, duration, code.line if line is None else line, code, source, list(args)
-    )
+) -> Row:
+    """An event as the table `event` has it; args are name, value, type."""
+    run, pid, tid, thread = source
+    names = [name.encode("utf-8", "surrogatepass") for name in (thread, *code[:3])]
+    values = json.dumps([dict(zip(("name", "value", "type"), each, strict=True)) for each in args])
+    line = code.line if line is None else line
+    return (1, run, TIME, pid, tid, names[0], kind, *names[1:], line, depth, duration, values)  # type: ignore[return-value]
 
 
-def lines(*events: Event, colour: bool = False) -> list[str]:
+def lines(*events: Row, colour: bool = False) -> list[str]:
     """Text without its time and thread."""
-    render = TextRenderer([MAIN], colour=colour)
+    render = TextRenderer([MAIN], colour=colour, has_arguments=lambda event: event[8] == b"Order.pay")
     return [render(event).split("MainThread  ", 1)[1] for event in events]
 
 
@@ -118,7 +131,7 @@ UNSAFE = "a\x1b[31m\n\r\x07\x9b\u202e\u2066\u200b\ud800\U000e0001\x7fz"
 
 
 def test_nothing_unsafe_reaches_a_terminal() -> None:
-    code = Code(UNSAFE, UNSAFE, UNSAFE, 1, (UNSAFE,))
+    code = Code(UNSAFE, UNSAFE, UNSAFE, 1)
     source = Source(1, 100, 100, UNSAFE)
     for kind in ("call", "return", "raise", "throw", "log", "yield", "resume", "exception"):
         event = made(kind, (UNSAFE, UNSAFE, UNSAFE), (UNSAFE, UNSAFE, UNSAFE), code=code, source=source)
@@ -135,7 +148,7 @@ def test_escapes_are_visible() -> None:
 
 @pytest.mark.parametrize("text", ["plain", UNSAFE, 'quotes " and \\', "Zoë", ""])
 def test_json_keeps_any_text(text: str) -> None:
-    code = Code(text, text, text, 4, ())
+    code = Code(text, text, text, 4)
     event = made("return", (text, text, text), code=code, source=Source(3, 1, 2, text), depth=5, duration=6)
     assert json.loads(json_renderer()(event)) == {
         "id": 1,
@@ -162,7 +175,7 @@ def test_json_has_the_keys_of_the_contract_in_their_order() -> None:
 
 
 def test_csv_is_read_back() -> None:
-    code = Code("app", 'say "hi", <locals>', "/a,b.py", 4, ())
+    code = Code("app", 'say "hi", <locals>', "/a,b.py", 4)
     args = (("a", "'x,\"y\"'", "str"), ("b", "1", "int"))
     line = csv_renderer()(made("call", *args, code=code))
     [row] = csv.reader(io.StringIO(line))

@@ -1,0 +1,222 @@
+"""`pytrace print`: which events, in which format, and what is said where there are none."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import apsw
+
+from .database import Database, DatabaseError, explained
+from .output import Output, complain
+from .progress import Progress
+from .query import EVERY, Query, neighbours, one, pages, stack
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .filter import Filter
+    from .model import Row, Run
+    from .render import Renderer
+
+_LOOK_SECONDS = 0.05  # --follow: between two looks at the database
+_BESIDE = 10  # --around: events on each side
+
+
+def run(options: Namespace) -> int:
+    """Prints what the options ask for. Returns the exit status. Raises DatabaseError, OSError."""
+    from .filter_tree import FilterError
+
+    progress = Progress()
+    database = Database(options.database, progress.look)
+    try:
+        return _Print(database, options, progress).run()
+    except FilterError as error:
+        print(f"pytrace: this filter cannot be read:\n{error}", file=sys.stderr)
+        return 2
+    finally:
+        progress.clear()
+        database.close()
+
+
+class _Print:
+    def __init__(self, database: Database, options: Namespace, progress: Progress) -> None:
+        self.database, self.options, self.progress = database, options, progress
+        self.output = Output(options.format == "text", progress)
+        self.filter = _parsed(options.filter)
+        self.runs: list[Run] = []
+
+    def run(self) -> int:
+        options = self.options
+        if options.stack is not None or options.around is not None:
+            return self._about(options.around if options.stack is None else options.stack)
+        self.runs = _chosen(self.database, options.run)
+        query = self._query()
+        if options.explain:
+            self._explain(query)
+            return 0
+        shown = self._show(self._pages(query), self._renderer())
+        damages = self.database.damages()
+        if not shown and not damages and options.limit != 0:
+            self._say_nothing()
+        return self._report()
+
+    def _query(self) -> Query:
+        query = EVERY
+        if self.options.run is not None:
+            query = Query("run = ?", (self.runs[0].id if self.runs else 0,))
+        if self.filter:
+            from .filter_sql import compile
+
+            asked = compile(self.filter, self.runs)
+            query = query.also(asked.where, *asked.parameters)
+        return query
+
+    def _explain(self, query: Query) -> None:
+        from .filter_sql import Query as Compiled
+        from .filter_sql import explain
+
+        self.output.write([explain(Compiled(*query))])
+
+    def _pages(self, query: Query) -> Iterator[list[Row]]:
+        if not (self.options.follow and self.runs):
+            return pages(self.database, query, self.options.limit)
+        from .follow import follow
+
+        return follow(self.database, self.runs[0].id, query, lambda: self.output.wait(_LOOK_SECONDS))
+
+    def _show(self, found: Iterable[list[Row]], render: Renderer) -> int:
+        """Returns how many events there were."""
+        shown, limit = 0, self.options.limit
+        if limit == 0:
+            found = ()
+        for rows in found:
+            if limit is not None:
+                rows = rows[: limit - shown]
+            self.output.write(map(render, rows))
+            shown += len(rows)
+            if shown == limit:
+                break
+        self.output.flush()
+        return shown
+
+    def _renderer(self) -> Renderer:
+        from . import render
+
+        if self.options.format == "json":
+            return render.json_renderer()
+        if self.options.format == "csv":
+            self.output.line(",".join(render.KEYS))
+            return render.csv_renderer()
+        from .signatures import Signatures
+
+        return render.TextRenderer(
+            [source for run in self.runs for source in self.database.sources(run.id)],
+            colour=_wants_colour(self.options.color),
+            has_arguments=Signatures(self.database).has_arguments,
+        )
+
+    def _about(self, id: int) -> int:
+        """--around and --stack."""
+        event = one(self.database, id)
+        if event is None:
+            complain(f"there is no event {id} in {self.database.path} (any more)")
+            return self._report() or 2
+        run = event[1]
+        self.runs = [each for each in self.database.runs() if each.id == run]
+        render = self._renderer()
+        limit = self.options.limit
+        calls = stack(self.database, id)
+        if self.options.stack is not None:
+            self.output.write(map(render, calls if limit is None else calls[max(len(calls) - limit, 0) :]))
+            return self._report()
+        before, after = neighbours(self.database, event, _BESIDE if limit is None else limit)
+        near = [*before, event, *after]
+        beside = {row[0] for row in near}
+        above = [call for call in calls if call[0] not in beside]
+        if self.options.format == "text":
+            self.output.write(["  " + render(call) for call in above])
+            if above:
+                self.output.write(["  …"])
+            self.output.write([("> " if row is event else "  ") + render(row) for row in near])
+        else:
+            self.output.write(map(render, [*above, *near]))
+        return self._report()
+
+    def _report(self) -> int:
+        """Says which segments could not be read. Returns the exit status."""
+        from .damage import report
+
+        self.progress.clear()
+        lines = report(self.database.damages())
+        for line in lines:
+            complain(line)
+        return 2 if lines else 0
+
+    def _say_nothing(self) -> None:
+        """Why nothing was shown; where it is for the filter, with filters that find something."""
+        self.progress.clear()
+        numbers = [run.id for run in self.runs]
+        if not self.filter or not self._has_events(numbers):
+            complain(_why_nothing(self.database, self.runs, self.options.follow))
+            return
+        from .correct import corrections, rendered
+        from .counting import counter
+        from .names import Names
+
+        try:
+            found = corrections(
+                self.filter,
+                Names.load(self.database, numbers),
+                self.runs,
+                counter(self.database.connection(), numbers),
+            )
+        except apsw.Error as error:
+            raise explained(self.database.path, error) from error
+        print(rendered(self.filter.text, found), file=sys.stderr)
+
+    def _has_events(self, runs: list[int]) -> bool:
+        marks = ", ".join("?" * len(runs))
+        return bool(self.database.query("i", f"SELECT 1 FROM segment WHERE run IN ({marks}) LIMIT 1", runs))
+
+
+def _parsed(text: str) -> Filter | None:
+    """None: no filter. Raises FilterError."""
+    if not text.strip():
+        return None
+    from .filter import parse
+
+    return parse(text)
+
+
+def _chosen(database: Database, number: int | None) -> list[Run]:
+    """`number`: None for all runs, 0 for the newest."""
+    runs = database.runs()
+    if number is None:
+        return runs
+    if number == 0:
+        return runs[-1:]
+    chosen = [run for run in runs if run.id == number]
+    if not chosen:
+        there = ", ".join(str(run.id) for run in runs[-10:]) or "none"
+        earlier = "..., " if len(runs) > 10 else ""
+        raise DatabaseError(f"{database.path} has no run {number}; there are: {earlier}{there}")
+    return chosen
+
+
+def _wants_colour(choice: str) -> bool:
+    if choice != "auto":
+        return choice == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _why_nothing(database: Database, runs: list[Run], followed: bool) -> str:
+    if not runs:
+        return f"{database.path} holds no recording yet. Record one with: pytrace script.py"
+    if any(run.evicted for run in runs):
+        return "all events of this run were removed to keep the size (a larger --max-size helps)"
+    if not followed and any(run.finished is None for run in runs):
+        return "nothing has been recorded yet; --follow waits for what comes"
+    return "nothing was recorded in this run"

@@ -1,0 +1,85 @@
+"""Which events are asked for, and their rows in the order of time, a page at a time.
+
+A page is one query, that begins where the last page ended. So nothing is held open while its lines
+are written, however slowly somebody reads them, and memory does not grow with the recording. The first
+pages are short, so that the first lines are there at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from .model import EVENT, Row
+
+if TYPE_CHECKING:
+    from .database import Database, Parameter
+
+_FIRST_PAGE, _LARGEST_PAGE = 64, 16384  # rows
+_FIRST_WAIT, _LONGEST_WAIT = 0.05, 0.8  # s; rows that were found are handed out then
+_FOREVER = float("inf")
+_DEEPEST = 1 << 31  # calls
+
+
+class Query(NamedTuple):
+    """A condition on events: `SELECT ... FROM event WHERE {where}`."""
+
+    where: str
+    parameters: tuple[Parameter, ...]
+
+    def also(self, where: str, *parameters: Parameter) -> Query:
+        """Events that meet one more condition."""
+        if self.where == "1":
+            return Query(where, parameters)
+        if where == "1":
+            return self
+        return Query(f"{self.where} AND {where}", (*self.parameters, *parameters))
+
+
+EVERY = Query("1", ())
+
+
+def pages(database: Database, query: Query, limit: int | None = None) -> Iterator[list[Row]]:
+    """The events that meet a condition, in the order of time and id; at most `limit`.
+
+    Those that are stored while this goes on come too, where they are later than what has been seen.
+    """
+    sql = f"SELECT {EVENT} FROM event WHERE {query.where} AND time >= ? ORDER BY time, id"
+    size, wait = _FIRST_PAGE, _FIRST_WAIT
+    after = (-(1 << 63), 0)
+    left = limit
+    ended = left == 0
+    while not ended:
+        most = size if left is None else min(size, left)
+        rows, ended = database.page(sql, (*query.parameters, after[0]), most, wait, after)
+        if rows:
+            yield rows
+            after = (rows[-1][2], rows[-1][0])
+        if left is not None:
+            left -= len(rows)
+            ended = ended or left == 0
+        size, wait = min(size * 4, _LARGEST_PAGE), min(wait * 2, _LONGEST_WAIT)
+
+
+def one(database: Database, event: int) -> Row | None:
+    """The event of this id."""
+    rows, _ = database.page(f"SELECT {EVENT} FROM event WHERE id = ?", (event,), 1, _FOREVER)
+    return rows[0] if rows else None
+
+
+def stack(database: Database, event: int) -> list[Row]:
+    """The events that began the calls that are open at an event, the outermost first."""
+    sql = f"SELECT {EVENT} FROM stack(?) JOIN event ON event.id = stack.id ORDER BY stack.depth"
+    return database.page(sql, (event,), _DEEPEST, _FOREVER)[0]
+
+
+def neighbours(database: Database, event: Row, count: int) -> tuple[list[Row], list[Row]]:
+    """At most `count` events of its thread before an event, and as many after it, in the order of time."""
+    id, run, time, pid, tid, *_ = event
+    thread = Query("run = ? AND pid = ? AND tid = ?", (run, pid, tid))
+    earlier = thread.also("time <= ? AND (time < ? OR id < ?)", time, time, id)
+    sql = f"SELECT {EVENT} FROM event WHERE {earlier.where} ORDER BY time DESC, id DESC"
+    before, _ = database.page(sql, earlier.parameters, count, _FOREVER)
+    sql = f"SELECT {EVENT} FROM event WHERE {thread.where} AND time >= ? ORDER BY time, id"
+    after, _ = database.page(sql, (*thread.parameters, time), count, _FOREVER, (time, id))
+    return before[::-1], after
