@@ -41,7 +41,7 @@ _INTEGERS = range(-(2**63), 2**63)  # SQL's. No event has the first or the last 
 _ENTANGLED_MAX = 100  # `not` in alternatives about one argument doubles its predicate: so often
 _DEPTH_MAX = 200  # PREDICATE_DEPTH_MAX in csrc/predicate.h
 _TRUE, _FALSE = "(and)", "(or)"
-_PARENTHESES = re.compile(r'"(?:\\.|[^"\\])*"|[()]')
+_PARENTHESES = r'"(?:\\.|[^"\\])*"|[()]'
 
 
 class Query(NamedTuple):
@@ -337,5 +337,5 @@ def _has_argument(node: Node) -> bool:
 
 def _depth(predicate: str) -> int:
     """How deep its parentheses stand inside each other."""
-    depths = accumulate({"(": 1, ")": -1}.get(part[0][0], 0) for part in _PARENTHESES.finditer(predicate))
+    depths = accumulate({"(": 1, ")": -1}.get(part[0][0], 0) for part in re.finditer(_PARENTHESES, predicate))
     return max(depths, default=0)

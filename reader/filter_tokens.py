@@ -8,10 +8,10 @@ and however deep or long the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Literal, NamedTuple, NoReturn
 
-from .filter_tree import FIELDS, KINDS, FilterError, Literals, literal
+from .filter_constants import number, string
+from .filter_tree import FIELDS, KINDS, FilterError, Literals, literal, short
 
 LENGTH_MAX = 500_000  # characters: a second or two of work
 DEPTH_MAX = 100  # brackets and `not`s inside each other
@@ -104,17 +104,16 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.matches = [match for match in _TOKENS.finditer(text) if not match["blank"]]
+        self.at = 0  # which of them
         self.found: list[Token] = []
         self.brackets = [_Bracket(None, False)]
         self.depth = 0
 
     def tokens(self) -> list[Token]:
-        matches = [match for match in _TOKENS.finditer(self.text) if not match["blank"]]
-        self.matches = matches
-        self.at = 0
         operand = True
-        while self.at < len(matches):
-            match = matches[self.at]
+        while self.at < len(self.matches):
+            match = self.matches[self.at]
             operand = self._operand(match) if operand else self._operator(match)
             self.at += 1
         self._end(operand)
@@ -125,9 +124,9 @@ class _Reader:
     def _operand(self, match: re.Match[str]) -> bool:
         word = match.group()
         if match["string"]:
-            self._add("constant", match, _string(self.text, match))
+            self._add("constant", match, string(self.text, match))
         elif match["number"]:
-            self._add("constant", match, _number(self.text, match, match))
+            self._add("constant", match, number(self.text, match, match))
         elif match["name"]:
             return self._name(match)
         elif word in _CLOSING:
@@ -135,11 +134,11 @@ class _Reader:
             return True
         elif word in (")", "]") and self._may_close_empty():
             self._close(match)
-        elif word in "+-" and (number := self._next()) and number["number"]:
-            value = _number(self.text, number, match)
+        elif word in "+-" and (digits := self._next()) and digits["number"]:
+            value = number(self.text, digits, match)
             self.at += 1
             self.found.append(
-                Token("constant", word, match.start(), number.end(), -value if word == "-" else value)
+                Token("constant", word, match.start(), digits.end(), -value if word == "-" else value)
             )
         else:
             self._no_operand(match)
@@ -180,7 +179,7 @@ class _Reader:
             self._fail(match, f"{word} cannot stand here.", _CONDITION)
         hints = []
         if self._after_comparison() or self.brackets[-1].is_list:
-            hints.append(f"a text stands in quotes: {literal(word)}")
+            hints.append(f"a text stands in quotes: {literal(short(word))}")
         if meant := _OTHER_FIELDS.get(word.lower()):
             hints.append(f"did you mean {meant}?")
         elif word.lower() in KINDS:
@@ -190,7 +189,7 @@ class _Reader:
 
             if nearest := get_close_matches(word.lower()[:20], FIELDS, 1):
                 hints.append(f"did you mean {nearest[0]}?")
-        problem = f"There is no field {_short(word)}."
+        problem = f"There is no field {short(word)}."
         self._fail(match, problem, "; ".join(hints) if hints else _FIELD_NAMES)
 
     def _no_operand(self, match: re.Match[str]) -> NoReturn:
@@ -206,12 +205,8 @@ class _Reader:
         if word in _UNSUPPORTED:
             self._unsupported(match)
         if not self.found:
-            self._fail(match, f"A filter cannot begin with {_short(word)}.", _CONDITION)
-        before = self.found[-1].text
-        after = "expected a value" if self._after_comparison() else "expected a condition"
-        if before in ("in", "not in"):
-            after = "expected values, such as ('a', 'b')"
-        self._fail(match, f"{_short(word)} cannot follow {_short(before)}.", after)
+            self._fail(match, f"A filter cannot begin with {short(word)}.", _CONDITION)
+        self._fail(match, f"{short(word)} cannot follow {short(self.found[-1].text)}.", self._expected())
 
     # ---- where an operator is expected ----
 
@@ -257,17 +252,17 @@ class _Reader:
         if before.kind == "constant" and type(before.value) in (int, float):
             if match["name"] and adjacent and word not in ("if", "else", "is"):
                 whole = self.text[before.start : match.end()]
-                hint = f"a number with its unit stands in quotes: {literal(_short(whole))}"
-                self._fail(match, f"{_short(whole)} is no number.", hint, start=before.start)
+                hint = f"a number with its unit stands in quotes: {literal(short(whole))}"
+                self._fail(match, f"{short(whole)} is no number.", hint, start=before.start)
             if word in (":", "/") or (word == "-" and adjacent):
                 hint = "a time stands in quotes: time >= '2012/08/15 01:23:45'"
-                self._fail(match, f"{_short(before.text)}{word} is no number.", hint, start=before.start)
+                self._fail(match, f"{short(before.text)}{word} is no number.", hint, start=before.start)
         if word in _UNSUPPORTED:
             self._unsupported(match)
         meant = _WORDS.get(word.lower()) if word.lower() in ("and", "or", "in", "not") else None
         meant = meant if meant and word != meant else _OPERATORS.get(word.lower())
         if meant:
-            self._fail(match, f"{_short(word)} is not known here.", f"write {meant}")
+            self._fail(match, f"{short(word)} is not known here.", f"write {meant}")
         if word == "!":
             self._fail(match, "! is not known here.", "write != or not")
         if word == ",":
@@ -279,7 +274,7 @@ class _Reader:
         closed = before.text in (")", "]") or (len(self.found) >= 2 and self.found[-2].text in _COMPARISONS)
         self._fail(
             match,
-            f"{_short(word)} cannot follow {_short(before.text)}.",
+            f"{short(word)} cannot follow {short(before.text)}.",
             "expected and, or or" if closed else "expected an operator: == != < <= > >= in, and, or",
         )
 
@@ -288,7 +283,7 @@ class _Reader:
 
         word = match.group()[:20].lower()
         if match["name"] and (nearest := get_close_matches(word, ("and", "or", "in", "not in"), 1)):
-            self._fail(match, f"{_short(match.group())} is not known here.", f"did you mean {nearest[0]}?")
+            self._fail(match, f"{short(match.group())} is not known here.", f"did you mean {nearest[0]}?")
 
     # ---- both ----
 
@@ -316,28 +311,28 @@ class _Reader:
         word = name.group()
         hint = "func == 'pay' finds the calls of a function pay"
         if word not in FIELDS:
-            hint = f"func == {literal(_short(word))} finds the calls of {_short(word)}"
+            hint = f"func == {literal(short(word))} finds the calls of {short(word)}"
         if word in ("like", "re", "match", "search", "startswith", "endswith", "contains"):
             hint = "== knows wildcards: func == 'pay%'"
         self._fail(name, "A filter cannot call functions.", hint, bracket.end())
 
     def _end(self, operand: bool) -> None:
         """What is missing where the text ends."""
-        if self.found and operand and self.found[-1].text != ",":
-            last = self.found[-1]
+        last = self.found[-1] if self.found else None
+        bracket = self.brackets[-1].token
+        if bracket and (not operand or last is bracket or (last and last.text == ",")):
+            hint = f"expected {_CLOSING[bracket.text]}"
+            problem = f"This {bracket.text} is never closed."
+            raise FilterError(self.text, bracket.start, bracket.end, problem, hint)
+        if last and operand:
             problem = f"Something is missing behind {last.text}."
-            hint = "expected a condition"
-            if last.text in _COMPARISONS:
-                hint = "expected a value"
-            elif last.text in ("in", "not in"):
-                hint = "expected values, such as ('a', 'b')"
-            if not self.brackets[-1].token or last.text not in _CLOSING:
-                raise FilterError(self.text, last.start, last.end, problem, hint)
-        if bracket := self.brackets[-1].token:
-            raise FilterError(
-                self.text, bracket.start, bracket.end, f"This {bracket.text} is never closed.",
-                f"expected {_CLOSING[bracket.text]}",
-            )  # fmt: skip
+            raise FilterError(self.text, last.start, last.end, problem, self._expected())
+
+    def _expected(self) -> str:
+        """Where an operand is expected: which."""
+        if self.found and self.found[-1].text in ("in", "not in"):
+            return "expected values, such as ('a', 'b')"
+        return "expected a value" if self._after_comparison() else "expected a condition"
 
     def _next(self) -> re.Match[str] | None:
         return self.matches[self.at + 1] if self.at + 1 < len(self.matches) else None
@@ -382,96 +377,3 @@ class _Reader:
     ) -> NoReturn:
         first = match.start() if start is None else start
         raise FilterError(self.text, first, max(end, match.end()), problem, hint)
-
-
-def _short(word: str) -> str:
-    return word if len(word) <= 40 else word[:40] + "…"
-
-
-# ---- constants ----------------------------------------------------------------------------
-
-
-def _number(text: str, match: re.Match[str], first: re.Match[str]) -> int | float:
-    word = match.group()
-    try:
-        return int(word, 0)
-    except ValueError:
-        pass
-    try:
-        if not word.replace("_", "").isdigit():  # 007 is none, in Python's view
-            return float(word)
-    except ValueError:
-        pass
-    hint = ""
-    if word.isdigit():
-        hint = "numbers have no zeros in front" if word[0] == "0" else "it has too many digits"
-    raise FilterError(text, first.start(), match.end(), f"{_short(word)} is no number.", hint)
-
-
-_ESCAPE = re.compile(
-    r"\\(?:(?P<plain>[\n\\'\"abfnrtv])|(?P<octal>[0-7]{1,3})|x(?P<x>[0-9a-fA-F]{2})"
-    r"|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|N\{(?P<N>[^}]*)\}|(?P<bad>[xuUN]))"
-)
-_PLAIN = {
-    "\n": "", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r",
-    "t": "\t", "v": "\v",
-}  # fmt: skip
-
-
-def _string(text: str, match: re.Match[str]) -> str:
-    """What a string says to Python: escapes that it does not know stay as they are."""
-    prefix, quote, body = match["prefix"].lower(), match["quote"], match["body"]
-    if "f" in prefix or "t" in prefix:
-        raise FilterError(
-            text, match.start(), match.end(), f"A filter has no {prefix}-strings.", "write a plain one: '…'"
-        )
-    if "b" in prefix:
-        raise FilterError(
-            text, match.start(), match.end(), "A filter has no bytes.",
-            "values are compared as they are shown: value == \"b'…'\"",
-        )  # fmt: skip
-    if prefix not in ("", "r", "u"):
-        raise FilterError(text, match.start(), match.end(), f"A filter has no {prefix}-strings.")
-    if not match["closed"] or (len(quote) == 1 and _newline(body, "r" in prefix)):
-        raise FilterError(
-            text, match.start("quote"), match.end("quote"), f"This {quote} is never closed.",
-            f"a text ends with the same quote: {quote}pay{quote}",
-        )  # fmt: skip
-    value = body if prefix == "r" else "".join(_unescaped(text, match.start("body"), body))
-    for character in value:
-        if character == "\0" or "\ud800" <= character <= "\udfff":
-            shown = "\\x00" if character == "\0" else f"\\u{ord(character):x}"
-            raise FilterError(
-                text, match.start(), match.end(), f"No recorded text holds the character {shown} itself.",
-                f"it is shown, and found, as {shown}: write {literal(2 * shown[:1] + shown[1:])}",
-            )  # fmt: skip
-    return value
-
-
-def _newline(body: str, raw: bool) -> bool:
-    return "\n" in re.sub(r"\\.", "", body, flags=re.DOTALL)
-
-
-def _unescaped(text: str, offset: int, body: str) -> Iterator[str]:
-    at = 0
-    for match in _ESCAPE.finditer(body):
-        yield body[at : match.start()]
-        at = match.end()
-        kind, content = match.lastgroup, match[match.lastgroup or 0]
-        try:
-            if kind == "plain":
-                yield _PLAIN[content]
-            elif kind == "N":
-                from unicodedata import lookup
-
-                yield lookup(content)
-            elif kind == "bad":
-                raise ValueError
-            else:
-                yield chr(int(content, 8 if kind == "octal" else 16))
-        except (ValueError, OverflowError, KeyError):
-            raise FilterError(
-                text, offset + match.start(), offset + match.end(),
-                f"{_short(match.group())} stands for no character.", "a backslash itself is written \\\\",
-            ) from None  # fmt: skip
-    yield body[at:]

@@ -223,6 +223,7 @@ def _unparse(node: Node, binding: int) -> str:
 
 _AROUND = 40  # characters of a long filter that are shown on each side of the mistake
 _MARKED_MAX = 60
+_LINE_MAX = 300
 
 
 class FilterError(Exception):
@@ -236,8 +237,8 @@ class FilterError(Exception):
         self.end = min(max(end, start + 1), max(len(text), self.start))
 
     def __str__(self) -> str:
-        lines = [*self._shown(), printable(self.problem)]
-        return "\n".join([*lines, printable(self.hint)] if self.hint else lines)
+        said = [short(printable(line), _LINE_MAX) for line in (self.problem, self.hint) if line]
+        return "\n".join([*self._shown(), *said])
 
     def _shown(self) -> tuple[str, str]:
         """The text around the mistake, and a line that marks it."""
@@ -247,6 +248,10 @@ class FilterError(Exception):
         marked = printable(self.text[self.start : end])
         after = printable(self.text[end:last]) + ("…" if last < len(self.text) else "")
         return before + marked + after, " " * _columns(before) + "^" * max(_columns(marked), 1)
+
+
+def short(text: str, most: int = 40) -> str:
+    return text if len(text) <= most else text[:most] + "…"
 
 
 def printable(text: str) -> str:

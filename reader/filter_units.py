@@ -28,12 +28,13 @@ _UNITS = {
     "ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 1_000_000,
     "s": _SECOND, "m": 60 * _SECOND, "min": 60 * _SECOND, "h": 3600 * _SECOND,
 }  # fmt: skip
-_PART = re.compile(r"([0-9]{1,20})(?:\.([0-9]{1,20}))?\s*([^\W\d]+)\s*")
-_TIME = re.compile(
+# both compiled when they are needed first
+_PART = r"([0-9]{1,20})(?:\.([0-9]{1,20}))?\s*([^\W\d]+)\s*"
+_TIME = (
     r"(?:(?P<year>\d{4})(?P<dash>[/-])(?P<month>\d{1,2})(?P=dash)(?P<day>\d{1,2}))?"
-    r"(?:(?(year)(?:\s+|T))(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,20}))?)?"
-    r"(?(year)\s*(?P<offset>Z|[+-]\d\d(?::?\d\d)?)?))?",
-    re.ASCII | re.IGNORECASE,
+    r"(?:(?(year)(?:\s+|T))(?P<hour>\d{1,2}):(?P<minute>\d\d)"
+    r"(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,20}))?)?"
+    r"(?(year)\s*(?P<offset>Z|[+-]\d\d(?::?\d\d)?)?))?"
 )
 
 
@@ -53,19 +54,16 @@ OfRun: TypeAlias = Callable[[Run], int]  # ns since 1970, which depend on the ru
 
 def duration(text: str) -> int:
     """A length of time in ns; parts of ns are dropped. Raises ValueError: no such form."""
-    total, at, smallest = 0, 0, None
-    stripped = text.strip()
-    while at < len(stripped):
-        part = _PART.match(stripped, at)
-        if not part or (unit := _UNITS.get(part[3])) is None or (smallest is not None and unit >= smallest):
+    total, rest, smallest = 0, text.strip(), 0
+    while rest or not smallest:
+        part = re.match(_PART, rest)
+        unit = _UNITS.get(part[3], 0) if part else 0
+        if not part or not unit or (smallest and unit >= smallest):
             raise ValueError(DURATION_FORMS)
-        if part[2] and part.end() < len(stripped):  # 1.5m 3s
+        rest, smallest, fraction = rest[part.end() :], unit, part[2] or ""
+        if fraction and rest:  # 1.5m 3s
             raise ValueError(DURATION_FORMS)
-        fraction = part[2] or ""
         total += int(part[1] + fraction) * unit // 10 ** len(fraction)
-        at, smallest = part.end(), unit
-    if smallest is None:
-        raise ValueError(DURATION_FORMS)
     return total
 
 
@@ -78,7 +76,7 @@ def moment(text: str) -> int | OfRun:
             return partial(_after, duration(stripped[1:]))
         except ValueError:
             raise ValueError(TIME_FORMS) from None
-    match = _TIME.fullmatch(stripped)
+    match = re.fullmatch(_TIME, stripped, re.ASCII | re.IGNORECASE)
     if not match or not stripped:
         raise ValueError(TIME_FORMS)
     clock = [int(match[name] or 0) for name in ("hour", "minute", "second")]

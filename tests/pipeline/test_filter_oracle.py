@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.resources import files
@@ -231,13 +232,13 @@ def test_the_deepest_filters_are_taken(trace: Trace, before: str, after: str) ->
     def nested(levels: int) -> str:
         return before * levels + "not value in ('a', 'b') and time > '+1s'" + after * levels
 
-    def is_accepted(levels: int) -> bool:
+    def is_refused(levels: int) -> bool:
         try:
             parse(nested(levels))
         except FilterError:
-            return False
-        return True
+            return True
+        return False
 
-    deepest = max(filter(is_accepted, range(101)))
+    deepest = bisect_left(range(101), True, key=is_refused) - 1
     assert 10 < deepest < 100
     same(trace, nested(deepest))
