@@ -1,46 +1,100 @@
-"""What `pytrace info` tells: each recording of a database, its size, and what is missing from it."""
+"""What `pytrace info` tells: each recording of a database, its size, what was called most, and what is
+missing. No segment is looked into, but for the times of losses: a row of each says enough."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from .database import Database
+from .model import Run, text
 from .render import duration, printable
+
+_BUSIEST = 5  # functions
 
 
 def collect(database: Database) -> dict[str, Any]:
     """The facts, with the keys of `info --format json`. Times are ns since 1970, sizes bytes."""
-    runs = []
-    for run in database.runs():
-        ((events, stored),) = database.query(
-            "ii",
-            "SELECT coalesce(sum(count), 0), coalesce(sum(length(data)), 0) FROM segment WHERE run = ?",
-            (run.id,),
-        )
-        ((processes,),) = database.query("i", "SELECT count(*) FROM process WHERE run = ?", (run.id,))
-        ((threads,),) = database.query("i", "SELECT count(*) FROM thread WHERE run = ?", (run.id,))
-        runs.append(
-            {
-                "id": run.id,
-                "command": run.command,
-                "started": run.started,
-                "finished": run.finished,
-                "python": run.python,
-                "events": events,
-                "lost": run.lost,
-                "processes": processes,
-                "threads": threads,
-                "exit_status": run.exit_status,
-                "directory": run.directory,
-                "bytes": stored,
-                "evicted": run.evicted,
-                "refused": run.refused,
-            }
-        )
+    runs = [_facts(database, run) for run in database.runs()]
     return {"path": os.path.abspath(database.path), "size": database.size(), "runs": runs}
+
+
+def _facts(database: Database, run: Run) -> dict[str, Any]:
+    ((events, stored),) = database.query(
+        "ii",
+        "SELECT coalesce(sum(count), 0), coalesce(sum(length(data)), 0) FROM segment WHERE run = ?",
+        (run.id,),
+    )
+    ((processes,),) = database.query("i", "SELECT count(*) FROM process WHERE run = ?", (run.id,))
+    ((threads,),) = database.query("i", "SELECT count(*) FROM thread WHERE run = ?", (run.id,))
+    lost_from, lost_until = _losses(database, run.id)
+    return {
+        "id": run.id,
+        "command": run.command,
+        "started": run.started,
+        "finished": run.finished,
+        "python": run.python,
+        "events": events,
+        "lost": run.lost,
+        "processes": processes,
+        "threads": threads,
+        "exit_status": run.exit_status,
+        "directory": run.directory,
+        "bytes": stored,
+        "evicted": run.evicted,
+        "refused": run.refused,
+        "evicted_until": run.evicted_until,
+        "lost_from": lost_from,
+        "lost_until": lost_until,
+        "busiest": _busiest(database, run.id),
+    }
+
+
+def _losses(database: Database, run: int) -> tuple[int | None, int | None]:
+    """When events were lost first and last, of the losses that are still in the database."""
+    lost = "SELECT time FROM event WHERE run = ? AND kind = 'lost' ORDER BY time"
+    first = database.query("i", f"{lost} LIMIT 1", (run,))
+    last = database.query("i", f"{lost} DESC LIMIT 1", (run,))
+    return (first[0][0], last[0][0]) if first and last else (None, None)
+
+
+def _busiest(database: Database, run: int) -> list[dict[str, Any]]:
+    """The functions that were called most, of the calls that are in the database."""
+    rows = database.query("b", "SELECT codes FROM segment INDEXED BY segment_time WHERE run = ?", (run,))
+    busiest = calls_by_code(codes for (codes,) in rows).most_common(_BUSIEST)
+    found = []
+    for code, calls in busiest:
+        for module, func in database.query(
+            "bb",
+            "SELECT CAST(module AS BLOB), CAST(func AS BLOB) FROM code WHERE run = ? AND number = ?",
+            (run, code),
+        ):
+            found.append({"module": text(module), "func": text(func), "calls": calls})
+    return found
+
+
+def calls_by_code(summaries: Iterable[bytes]) -> Counter[int]:
+    """Calls by the number of the code object, from the column `codes` of segments (csrc/summary.h)."""
+    calls: Counter[int] = Counter()
+    for summary in summaries:
+        code = number = shift = 0
+        is_code = True  # pairs of varints: how much larger the code's number is, and its calls
+        for byte in summary:
+            number |= (byte & 127) << shift
+            if byte & 128:
+                shift += 7
+                continue
+            if is_code:
+                code += number
+            elif number:
+                calls[code] += number
+            is_code = not is_code
+            number = shift = 0
+    return calls
 
 
 def as_json(facts: dict[str, Any]) -> str:
@@ -65,6 +119,7 @@ def _run(run: dict[str, Any]) -> str:
         f"  python     {run['python']}, in {run['directory']}",
         f"  recorded   {counted(run['events'], 'event')} of {counted(run['processes'], 'process')}, "
         f"{counted(run['threads'], 'thread')}; {size(run['bytes'])}",
+        *(f"  {'busiest' if i == 0 else '':<9}  {line}" for i, line in enumerate(_busiest_lines(run))),
         f"  missing    {_missing(run)}",
     ]
     return "\n".join(map(printable, lines))
@@ -76,15 +131,35 @@ def _ending(status: int | None, finished: int | None) -> str:
     return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
 
 
+def _busiest_lines(run: dict[str, Any]) -> list[str]:
+    numbers = [f"{each['calls']:,}" for each in run["busiest"]]
+    width = max(map(len, numbers), default=0)
+    return [
+        f"{number:>{width}} {'call' if number == '1' else 'calls'} of {each['module']}.{each['func']}"
+        for number, each in zip(numbers, run["busiest"], strict=True)
+    ]
+
+
 def _missing(run: dict[str, Any]) -> str:
+    started = run["started"]
     parts = []
     if run["lost"]:
-        parts.append(f"{counted(run['lost'], 'event')} lost, the buffer was full (--buffer-size helps)")
+        when = ""
+        if run["lost_from"] is not None:
+            when = f", between {_after(run['lost_from'], started)} and {_after(run['lost_until'], started)}"
+        parts.append(f"{counted(run['lost'], 'event')} lost{when}, the buffer was full (--buffer-size helps)")
     if run["evicted"]:
-        parts.append(f"{counted(run['evicted'], 'event')} removed to keep the size (--max-size)")
+        until = run["evicted_until"]
+        when = f", those until {_after(until, started)}" if until is not None else ""
+        parts.append(f"{counted(run['evicted'], 'event')} removed{when} to keep the size (--max-size)")
     if run["refused"]:
         parts.append(f"{counted(run['refused'], 'chunk')} that made no sense")
     return "; ".join(parts) or "nothing"
+
+
+def _after(time: int, started: int) -> str:
+    """A time as a filter takes it, too."""
+    return f"+{duration(max(time - started, 0))}"
 
 
 def counted(number: int, noun: str) -> str:
