@@ -38,7 +38,6 @@ class Shell(_Base):  # type: ignore[misc]
         self.output = self.output_text
         self.header = True
         self.prompt, self.moreprompt = "pytrace> ", "    ...> "
-        session.watch(self._look)
 
     def ask(self, format: str) -> int:
         """Answers until the end of input. Returns the exit status."""
@@ -47,10 +46,12 @@ class Shell(_Base):  # type: ignore[misc]
             self.cmdloop(banner(self._session.path))
         return 0
 
-    def _look(self) -> None:
+    def _show(self) -> None:
         self._text.pause()
+        self.stdout.flush()
 
     def _line(self, line: str) -> None:
+        self._session.progress.clear()
         self.write(self.stdout, line + "\n")
 
     def output_text(self, header: bool, line: Sequence[Any]) -> None:
@@ -69,9 +70,11 @@ class Shell(_Base):  # type: ignore[misc]
         self, sql: str, bindings: Any = None, internal: bool = False, summary: Any = None
     ) -> None:
         self._db = self._session.connection()  # another one where the file has been changed
+        self._session.watch(self._show)
         try:
             super().process_sql(sql, bindings, internal, summary)
         finally:
+            self._session.progress.clear()
             self._text.end()
         for damage in self._session.damages():
             self.write_error(damage + "\n")
