@@ -14,7 +14,6 @@ All rows are fetched as Python's tuples. Everything on one connection, in order.
 import json
 import sys
 from collections import deque
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 from urllib.parse import quote
@@ -27,11 +26,10 @@ def connect(path: str, plain: bool) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(f"file:{quote(path)}?mode={'rwc' if plain else 'ro'}", flags=flags)
     if not plain:
-        import pytracer
+        from pytracer.reader.database import extension_path
 
-        (extension,) = Path(pytracer.__file__).parent.glob("sqlite_trace*.so")
         connection.enable_load_extension(True)
-        connection.load_extension(str(extension))
+        connection.load_extension(extension_path())
     return connection
 
 
