@@ -31,8 +31,8 @@ class Progress:
     def _show(self) -> None:
         opened, count = scanned()
         share = f" ({opened * 100 // count} %)" if count else ""
+        self._shown = True  # first: Ctrl-C may come at any time
         print(f"\r{opened:,} of {count:,} segments{share}\x1b[K", end="", file=sys.stderr, flush=True)
-        self._shown = True
 
     def clear(self) -> None:
         """Something else is shown: the line goes, and comes again only after some time."""
