@@ -5,7 +5,7 @@
 
 #include "summary.h"
 
-#define DEPTH_MAX (1 << 24)  /* deeper makes no sense */
+#define DEPTH_MAX (1 << 20)  /* functions deeper than that have no caller here */
 
 /* Instead of an index in a segment: */
 #define OUTSIDE UINT32_MAX       /* before the segment */
@@ -221,7 +221,7 @@ static bool enter(struct stack *stack, struct pairs *pairs, const struct segment
             .time = event->time,
             .index = event->index,
             .code = event->event.code,
-            .parent = level ? entered(stack, level - 1) : UNKNOWN,
+            .parent = level && event->depth == level ? entered(stack, level - 1) : UNKNOWN,
         };
     }
     if (!grow(&stack->frames, &stack->capacity, stack->count, sizeof *stack->frames))
