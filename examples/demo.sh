@@ -29,6 +29,14 @@ printf '\n%s$ %s%s\n' "$bold" "pytrace print $traces --format json | python exam
 printf '\n%s$ %s%s  (and indented less)\n' "$bold" "pytrace print $traces | grep -B 8 -A 8 '!!.*FileNotFoundError'" "$plain"
 "$bin/pytrace" print "$traces" | grep -B 8 -A 8 '!!.*FileNotFoundError' | sed -E 's/ {24}//' | cut -c 1-150
 
+filter="kind == 'exception' and value == '%tomorrow.rst%'"
+printf '\n%s$ %s%s  (and indented less)\n' "$bold" "pytrace print $traces --filter \"$filter\"" "$plain"
+"$bin/pytrace" print "$traces" --filter "$filter" | sed -E 's/ {24}//' | cut -c 1-150
+
+query="SELECT module, func, calls, own, total FROM hot WHERE func <> '<module>' LIMIT 5"
+printf '\n%s$ %s%s  (times in ns)\n' "$bold" "pytrace sql $traces \"$query\"" "$plain"
+"$bin/pytrace" sql "$traces" "$query"
+
 cat << END
 
 All that happened, as a tree of calls:
