@@ -29,7 +29,7 @@ printf '\n%s$ %s%s\n' "$bold" "pytrace print $traces --format json | python exam
 printf '\n%s$ %s%s  (and indented less)\n' "$bold" "pytrace print $traces | grep -B 8 -A 8 '!!.*FileNotFoundError'" "$plain"
 "$bin/pytrace" print "$traces" | grep -B 8 -A 8 '!!.*FileNotFoundError' | sed -E 's/ {24}//' | cut -c 1-150
 
-filter="kind == 'exception' and value == '%tomorrow.rst%'"
+filter="kind == 'exception' and value == '%No such file%'"
 printf '\n%s$ %s%s  (and indented less)\n' "$bold" "pytrace print $traces --filter \"$filter\"" "$plain"
 "$bin/pytrace" print "$traces" --filter "$filter" | sed -E 's/ {24}//' | cut -c 1-150
 
