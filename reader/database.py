@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote
 
 import apsw
@@ -57,6 +57,14 @@ class Damaged(DatabaseError):
         self.reason = reason
 
 
+class Page(NamedTuple, Generic[T]):
+    """Some rows, as what was made of each; time and id of the last; whether there are no more."""
+
+    made: list[T]
+    last: tuple[int, int]
+    ended: bool
+
+
 class Database:
     """A database of recordings. Raises DatabaseError where there is none to read."""
 
@@ -67,7 +75,7 @@ class Database:
         self._connection: apsw.Connection | None = None
         self._seen: tuple[int, ...] = ()
         self._damages: dict[int, Damage] = {}
-        self._page: list[Row] = []  # that is being read ...
+        self._page: list[Any] = []  # that is being read ...
         self._due = 0.0  # ... and is handed out at this time, by time.monotonic()
         _check_file(path)
         self._check_kind()
@@ -93,32 +101,35 @@ class Database:
         self,
         sql: str,
         parameters: Sequence[Parameter],
+        make: Callable[[Row], T],
         limit: int,
         seconds: float,
         after: tuple[int, int] = (_FIRST, 0),
-    ) -> tuple[list[Row], bool]:
-        """The first rows of a statement that selects EVENT in the order of time and id, and whether it
-        has no more.
+    ) -> Page[T]:
+        """The first rows of a statement that selects EVENT in the order of time and id.
 
         At most `limit` rows; fewer where the next ones do not come within some seconds, or they are large.
         after: time and id; rows up to these are passed over.
         """
-        time_after, id_after = after
+        time_after, id_after = last = after
 
         def read(cursor: apsw.Cursor) -> bool:
+            nonlocal last
             room = _PAGE_CHARACTERS
             for row in cursor:
-                if row[2] == time_after and row[0] <= id_after:
+                id, _, time, _, _, _, _, _, _, _, _, _, _, args = row
+                if time == time_after and id <= id_after:
                     continue
-                rows.append(row)
-                room -= len(row[13])
-                if len(rows) >= limit or room < 0:
+                made.append(make(row))
+                last = time, id
+                room -= len(args)
+                if len(made) >= limit or room < 0:
                     return False
             return True
 
         while True:
-            rows: list[Row] = []
-            self._page = rows
+            made: list[T] = []
+            self._page, last = made, after
             self._due = time.monotonic() + seconds
             try:
                 ended = self._ask(sql, parameters, read)
@@ -128,7 +139,7 @@ class Database:
                 ended = False
             finally:
                 self._page = []
-            return rows, ended
+            return Page(made, last, ended)
 
     def _ask(self, sql: str, parameters: Sequence[Parameter], read: Callable[[apsw.Cursor], T]) -> T:
         """What is read of a statement's rows, as the database is at this moment."""

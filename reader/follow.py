@@ -8,7 +8,7 @@ before: of known segments the events behind the known ones, of new segments all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from .database import Database
 from .model import Row
@@ -20,6 +20,9 @@ INDEX_MASK = (1 << INDEX_BITS) - 1
 # after so many looks without anything new.
 _QUIET_LOOKS = 4
 _LATEST = (1 << 63) - 1
+
+
+T = TypeVar("T")
 
 
 class Segment(NamedTuple):
@@ -48,8 +51,11 @@ class Clock(NamedTuple):
         return min(self.epoch_ns + ((units - self.epoch_units) * self.scale >> 32), _LATEST)
 
 
-def follow(database: Database, run: int, query: Query, wait: Callable[[], None]) -> Iterator[list[Row]]:
-    """Pages of the events of a run that meet a condition, stored ones and those to come, until it has ended.
+def follow(
+    database: Database, run: int, query: Query, make: Callable[[Row], T], wait: Callable[[], None]
+) -> Iterator[list[T]]:
+    """What is made of the events of a run that meet a condition, stored ones and those to come, in pages,
+    until it has ended.
 
     query: asks for events of this run. wait: called between looks.
     """
@@ -69,7 +75,7 @@ def follow(database: Database, run: int, query: Query, wait: Callable[[], None])
         until = _LATEST if finished or quiet >= _QUIET_LOOKS else settled
         asked = _ask(found, until, clock)
         if asked:
-            yield from pages(database, query.also(asked.where, *asked.parameters))
+            yield from pages(database, query.also(asked.where, *asked.parameters), make)
         if finished:
             return
         pending = {s.id: _after(s, until) for s in found if not (s.complete and s.end <= until)}

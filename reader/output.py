@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,10 +35,12 @@ class Output:
         if len(self._lines) >= _BUFFERED:
             self.flush()
 
-    def write(self, lines: Iterable[str]) -> None:
+    def write(self, lines: Sequence[str]) -> None:
         """Shows lines at once."""
-        self._lines.extend(lines)
         self.flush()
+        for start in range(0, len(lines), _BUFFERED):
+            self._lines = list(lines[start : start + _BUFFERED])
+            self.flush()
 
     def flush(self) -> None:
         if self._lines:
@@ -46,7 +48,7 @@ class Output:
                 self._progress.clear()
             self._lines.append("")
             data = "\n".join(self._lines).encode(self._encoding, self._errors)
-            self._lines.clear()
+            self._lines = []
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
 

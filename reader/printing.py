@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from .filter import Filter
-    from .model import Row, Run
+    from .model import Run
     from .render import Renderer
 
 _LOOK_SECONDS = 0.05  # --follow: between two looks at the database
@@ -57,7 +57,7 @@ class _Print:
         if options.explain:
             self._explain(query)
             return 0
-        shown = self._show(self._pages(query), self._renderer())
+        shown = self._show(self._pages(query, self._renderer()))
         damages = self.database.damages()
         if not shown and not damages and options.limit != 0:
             self._say_nothing()
@@ -80,23 +80,24 @@ class _Print:
 
         self.output.write([explain(Compiled(*query))])
 
-    def _pages(self, query: Query) -> Iterator[list[Row]]:
+    def _pages(self, query: Query, render: Renderer) -> Iterator[list[str]]:
         if not (self.options.follow and self.runs):
-            return pages(self.database, query, self.options.limit)
+            return pages(self.database, query, render, self.options.limit)
         from .follow import follow
 
-        return follow(self.database, self.runs[0].id, query, lambda: self.output.wait(_LOOK_SECONDS))
+        run = self.runs[0].id
+        return follow(self.database, run, query, render, lambda: self.output.wait(_LOOK_SECONDS))
 
-    def _show(self, found: Iterable[list[Row]], render: Renderer) -> int:
+    def _show(self, found: Iterable[list[str]]) -> int:
         """Returns how many events there were."""
         shown, limit = 0, self.options.limit
         if limit == 0:
             found = ()
-        for rows in found:
+        for lines in found:
             if limit is not None:
-                rows = rows[: limit - shown]
-            self.output.write(map(render, rows))
-            shown += len(rows)
+                lines = lines[: limit - shown]
+            self.output.write(lines)
+            shown += len(lines)
             if shown == limit:
                 break
         self.output.flush()
@@ -130,7 +131,8 @@ class _Print:
         limit = self.options.limit
         calls = stack(self.database, id)
         if self.options.stack is not None:
-            self.output.write(map(render, calls if limit is None else calls[max(len(calls) - limit, 0) :]))
+            shown = calls if limit is None else calls[max(len(calls) - limit, 0) :]
+            self.output.write([*map(render, shown)])
             return self._report()
         before, after = neighbours(self.database, event, _BESIDE if limit is None else limit)
         near = [*before, event, *after]
@@ -142,7 +144,7 @@ class _Print:
                 self.output.write(["  …"])
             self.output.write([("> " if row is event else "  ") + render(row) for row in near])
         else:
-            self.output.write(map(render, [*above, *near]))
+            self.output.write([*map(render, above), *map(render, near)])
         return self._report()
 
     def _report(self) -> int:

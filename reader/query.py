@@ -7,8 +7,8 @@ pages are short, so that the first lines are there at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from .model import EVENT, Row
 
@@ -19,6 +19,9 @@ _FIRST_PAGE, _LARGEST_PAGE = 64, 16384  # rows
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 0.8  # s; rows that were found are handed out then
 _FOREVER = float("inf")
 _DEEPEST = 1 << 31  # calls
+
+
+T = TypeVar("T")
 
 
 class Query(NamedTuple):
@@ -39,8 +42,10 @@ class Query(NamedTuple):
 EVERY = Query("1", ())
 
 
-def pages(database: Database, query: Query, limit: int | None = None) -> Iterator[list[Row]]:
-    """The events that meet a condition, in the order of time and id; at most `limit`.
+def pages(
+    database: Database, query: Query, make: Callable[[Row], T], limit: int | None = None
+) -> Iterator[list[T]]:
+    """What is made of the events that meet a condition, in the order of time and id; at most `limit`.
 
     Those that are stored while this goes on come too, where they are later than what has been seen.
     """
@@ -51,26 +56,26 @@ def pages(database: Database, query: Query, limit: int | None = None) -> Iterato
     ended = left == 0
     while not ended:
         most = size if left is None else min(size, left)
-        rows, ended = database.page(sql, (*query.parameters, after[0]), most, wait, after)
-        if rows:
-            yield rows
-            after = (rows[-1][2], rows[-1][0])
+        made, after, ended = database.page(sql, (*query.parameters, after[0]), make, most, wait, after)
+        if made:
+            yield made
         if left is not None:
-            left -= len(rows)
+            left -= len(made)
             ended = ended or left == 0
         size, wait = min(size * 4, _LARGEST_PAGE), min(wait * 2, _LONGEST_WAIT)
 
 
 def one(database: Database, event: int) -> Row | None:
     """The event of this id."""
-    rows, _ = database.page(f"SELECT {EVENT} FROM event WHERE id = ?", (event,), 1, _FOREVER)
-    return rows[0] if rows else None
+    sql = f"SELECT {EVENT} FROM event WHERE id = ?"
+    found = database.page(sql, (event,), _as_it_is, 1, _FOREVER).made
+    return found[0] if found else None
 
 
 def stack(database: Database, event: int) -> list[Row]:
     """The events that began the calls that are open at an event, the outermost first."""
     sql = f"SELECT {EVENT} FROM stack(?) JOIN event ON event.id = stack.id ORDER BY stack.depth"
-    return database.page(sql, (event,), _DEEPEST, _FOREVER)[0]
+    return database.page(sql, (event,), _as_it_is, _DEEPEST, _FOREVER).made
 
 
 def neighbours(database: Database, event: Row, count: int) -> tuple[list[Row], list[Row]]:
@@ -79,7 +84,11 @@ def neighbours(database: Database, event: Row, count: int) -> tuple[list[Row], l
     thread = Query("run = ? AND pid = ? AND tid = ?", (run, pid, tid))
     earlier = thread.also("time <= ? AND (time < ? OR id < ?)", time, time, id)
     sql = f"SELECT {EVENT} FROM event WHERE {earlier.where} ORDER BY time DESC, id DESC"
-    before, _ = database.page(sql, earlier.parameters, count, _FOREVER)
+    before = database.page(sql, earlier.parameters, _as_it_is, count, _FOREVER).made
     sql = f"SELECT {EVENT} FROM event WHERE {thread.where} AND time >= ? ORDER BY time, id"
-    after, _ = database.page(sql, (*thread.parameters, time), count, _FOREVER, (time, id))
+    after = database.page(sql, (*thread.parameters, time), _as_it_is, count, _FOREVER, (time, id)).made
     return before[::-1], after
+
+
+def _as_it_is(row: Row) -> Row:
+    return row

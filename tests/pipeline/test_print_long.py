@@ -34,7 +34,8 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         made(
             "WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ?)"
             " INSERT INTO segment SELECT n + 1, run, stream, n, process, start + n * 10000,"
-            ' "end" + n * 10000, base_depth, min_depth, max_depth, count, lost, size, complete, kinds, max_duration, codes, data'
+            ' "end" + n * 10000, base_depth, min_depth, max_depth, count, lost, size, complete, kinds,'
+            " max_duration, codes, data"
             " FROM segment, number WHERE id = 1",
             (SEGMENTS - 1,),
         )

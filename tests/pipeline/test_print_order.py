@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytracer.reader.database import Database
 from pytracer.reader.follow import follow
+from pytracer.reader.model import Row
 from pytracer.reader.query import Query, pages
 
 from handmade import EPOCH_NS, Handmade, event
@@ -39,6 +40,10 @@ def planned(threads: Threads) -> list[Planned]:
                 times.append(time)
             made.append(Planned(stream, sequence, start, times))
     return made
+
+
+def key(row: Row) -> tuple[int, int]:
+    return row[2], row[0]
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -83,8 +88,8 @@ def test_follow(threads: Threads, passes: list[int], asked: Query) -> None:
 
         query = Query("run = ?", (run,)).also(asked.where, *asked.parameters)
         database = Database(str(made.path))
-        followed = [(row[2], row[0]) for page in follow(database, run, query, wait) for row in page]
-        at_the_end = [(row[2], row[0]) for page in pages(database, query) for row in page]
+        followed = [row for page in follow(database, run, query, key, wait) for row in page]
+        at_the_end = [row for page in pages(database, query, key) for row in page]
         database.close()
         assert sorted(followed) == at_the_end
         assert [time for time, _ in followed] == [time for time, _ in at_the_end]
