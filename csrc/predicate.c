@@ -25,6 +25,7 @@ struct predicate {
     enum field field;
     uint32_t cost;
     bool not_integer;     /* of a condition on a text: no integer as shown meets it */
+    bool not_floating;    /* ... no float */
     bool not_numbered;    /* ... nor does "argument N" */
     size_t longest;       /* ... nor any text that is longer */
     struct trail trail;   /* of a condition on a value; text NULL: there is none */
@@ -126,6 +127,15 @@ static bool may_be_number(const char *text, size_t size, const char *head)
     return start == size;
 }
 
+/* Whether it may be a part of a float as shown: 1.5e+16, -0.1, inf, nan. */
+static bool may_be_floating(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (!text[i] || !strchr("0123456789.e+-infa", text[i]))
+            return false;
+    return true;
+}
+
 static int compare_texts(const void *a, const void *b)
 {
     const struct string *left = a, *right = b;
@@ -154,13 +164,14 @@ static struct predicate *make_texts(enum field field, const struct string *texts
         predicate_free(made);
         return NULL;
     }
-    made->not_integer = made->not_numbered = true;
+    made->not_integer = made->not_floating = made->not_numbered = true;
     char *p = made->texts.bytes;
     for (size_t i = 0; i < count; i++) {
         made->texts.all[i] = (struct string){p, texts[i].size};
         if (texts[i].size)
             memcpy(p, texts[i].text, texts[i].size);
         made->not_integer &= !may_be_number(p, texts[i].size, NULL);
+        made->not_floating &= !may_be_floating(p, texts[i].size);
         made->not_numbered &= !may_be_number(p, texts[i].size, "argument ");
         p += texts[i].size;
     }
@@ -216,6 +227,7 @@ struct predicate *predicate_like(enum field field, const char *pattern, size_t s
     }
     literal = like_literal(made->like, &size);
     made->not_integer = !may_be_number(literal, size, NULL);
+    made->not_floating = !may_be_floating(literal, size);
     made->not_numbered = !may_be_number(literal, size, "argument ");
     made->longest = like_is_literal(made->like) ? size : SIZE_MAX;
     if (is_value(field) && !trail_make(&made->trail, literal, size)) {
@@ -477,7 +489,9 @@ static bool is_hopeless(const struct predicate *predicate, const struct value *v
 
     switch (class ? VALUE_CONSTANT : value->content) {
     case VALUE_INTEGER:
-        if (!value->type && !value->has_length && predicate->not_integer)
+    case VALUE_FLOATING:
+        if (!value->type && !value->has_length &&
+            (value->content == VALUE_INTEGER ? predicate->not_integer : predicate->not_floating))
             return true;
         return trail->text && !type_has_trail(trail, value, run);
     case VALUE_ADDRESS:
@@ -485,7 +499,6 @@ static bool is_hopeless(const struct predicate *predicate, const struct value *v
             return true;
         /* fall through */
     case VALUE_CONSTANT:
-    case VALUE_FLOATING:
     case VALUE_BIG:
         return trail->text && !type_has_trail(trail, value, run);
     case VALUE_TEXT:
