@@ -12,7 +12,6 @@ SQLITE_EXTENSION_INIT3
 #include <stdlib.h>
 
 #include "arguments.h"
-#include "zstd.h"
 
 /* ---- calls of a run, from the database ---------------------------------------------------- */
 
@@ -176,11 +175,6 @@ int call_result(struct trace *trace, struct calls_known **kept, const struct sca
 
 /* ---- the table stack ---------------------------------------------------------------------- */
 
-struct stack_table {
-    sqlite3_vtab base;
-    struct trace *trace;
-};
-
 struct stack_cursor {
     sqlite3_vtab_cursor base;
     int64_t event;
@@ -190,31 +184,11 @@ struct stack_cursor {
 
 enum { STACK_DEPTH, STACK_ID, STACK_EVENT };
 
-static int connect(sqlite3 *db, void *context, int count, const char *const *words, sqlite3_vtab **made,
+static int connect(sqlite3 *db, void *trace, int count, const char *const *words, sqlite3_vtab **made,
                    char **error)
 {
-    struct trace *trace = context;
-    struct stack_table *table;
-    int answer = sqlite3_declare_vtab(db, "CREATE TABLE stack(depth INTEGER, id INTEGER, event INTEGER HIDDEN)");
     (void)count, (void)words, (void)error;
-    if (answer)
-        return answer;
-    if (!(table = calloc(1, sizeof *table)))
-        return SQLITE_NOMEM;
-    sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
-    table->trace = trace;
-    trace->tables++;
-    *made = &table->base;
-    return SQLITE_OK;
-}
-
-static int disconnect(sqlite3_vtab *base)
-{
-    struct trace *trace = ((struct stack_table *)base)->trace;
-    if (!--trace->tables)
-        trace_rest(trace);
-    free(base);
-    return SQLITE_OK;
+    return trace_connect(db, trace, "CREATE TABLE stack(depth INTEGER, id INTEGER, event INTEGER HIDDEN)", made);
 }
 
 static int best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
@@ -275,21 +249,18 @@ static int find_stack(struct stack_cursor *cursor, struct trace *trace)
 static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int count, sqlite3_value **values)
 {
     struct stack_cursor *cursor = (struct stack_cursor *)base;
-    const char *missing = zstd_find();
+    int answer = trace_ready(base->pVtab);
     (void)number, (void)plan, (void)count;
 
     free(cursor->levels);
     cursor->levels = NULL;
     cursor->count = cursor->at = 0;
-    if (missing) {
-        sqlite3_free(base->pVtab->zErrMsg);
-        base->pVtab->zErrMsg = sqlite3_mprintf("%s", missing);
-        return SQLITE_ERROR;
-    }
+    if (answer)
+        return answer;
     if (sqlite3_value_numeric_type(values[0]) != SQLITE_INTEGER)
         return SQLITE_OK; /* no event has such an id */
     cursor->event = sqlite3_value_int64(values[0]);
-    return cursor->event > 0 ? find_stack(cursor, ((struct stack_table *)base->pVtab)->trace) : SQLITE_OK;
+    return cursor->event > 0 ? find_stack(cursor, ((struct trace_table *)base->pVtab)->trace) : SQLITE_OK;
 }
 
 static int next(sqlite3_vtab_cursor *base)
@@ -322,7 +293,7 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int numbe
 }
 
 const sqlite3_module stack_module = {
-    .iVersion = 1, .xConnect = connect, .xBestIndex = best_index, .xDisconnect = disconnect,
+    .iVersion = 1, .xConnect = connect, .xBestIndex = best_index, .xDisconnect = trace_disconnect,
     .xOpen = open_cursor, .xClose = close_cursor, .xFilter = filter, .xNext = next,
     .xEof = at_end, .xColumn = column, .xRowid = row_id,
 };

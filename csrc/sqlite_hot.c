@@ -10,12 +10,6 @@ SQLITE_EXTENSION_INIT3
 #include <stdlib.h>
 
 #include "hot.h"
-#include "zstd.h"
-
-struct hot_table {
-    sqlite3_vtab base;
-    struct trace *trace;
-};
 
 struct hot_cursor {
     sqlite3_vtab_cursor base;
@@ -27,32 +21,14 @@ struct hot_cursor {
 
 enum { HOT_RUN, HOT_MODULE, HOT_FUNC, HOT_FILE, HOT_LINE, HOT_CALLS, HOT_OWN, HOT_TOTAL };
 
-static int connect(sqlite3 *db, void *context, int count, const char *const *words, sqlite3_vtab **made,
+static int connect(sqlite3 *db, void *trace, int count, const char *const *words, sqlite3_vtab **made,
                    char **error)
 {
-    struct trace *trace = context;
-    struct hot_table *table;
-    int answer = sqlite3_declare_vtab(db, "CREATE TABLE hot(run INTEGER, module TEXT, func TEXT, file TEXT,"
-                                          " line INTEGER, calls INTEGER, own INTEGER, total INTEGER)");
     (void)count, (void)words, (void)error;
-    if (answer)
-        return answer;
-    if (!(table = calloc(1, sizeof *table)))
-        return SQLITE_NOMEM;
-    sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
-    table->trace = trace;
-    trace->tables++;
-    *made = &table->base;
-    return SQLITE_OK;
-}
-
-static int disconnect(sqlite3_vtab *base)
-{
-    struct trace *trace = ((struct hot_table *)base)->trace;
-    if (!--trace->tables)
-        trace_rest(trace);
-    free(base);
-    return SQLITE_OK;
+    return trace_connect(db, trace,
+                         "CREATE TABLE hot(run INTEGER, module TEXT, func TEXT, file TEXT, line INTEGER,"
+                         " calls INTEGER, own INTEGER, total INTEGER)",
+                         made);
 }
 
 static int best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
@@ -122,22 +98,19 @@ static int look_through(struct hot_cursor *cursor, struct trace *trace, const st
 static int filter(sqlite3_vtab_cursor *base, int by_run, const char *plan, int count, sqlite3_value **values)
 {
     struct hot_cursor *cursor = (struct hot_cursor *)base;
-    const char *missing = zstd_find();
     struct predicate *predicate = NULL;
+    int answer = trace_ready(base->pVtab);
     (void)plan, (void)count;
 
     clear(cursor);
-    if (missing) {
-        sqlite3_free(base->pVtab->zErrMsg);
-        base->pVtab->zErrMsg = sqlite3_mprintf("%s", missing);
-        return SQLITE_ERROR;
-    }
+    if (answer)
+        return answer;
     if (by_run) {
         int64_t run = sqlite3_value_int64(values[0]);
         if (!(predicate = predicate_range(FIELD_RUN, run, run)))
             return SQLITE_NOMEM;
     }
-    int answer = look_through(cursor, ((struct hot_table *)base->pVtab)->trace, predicate);
+    answer = look_through(cursor, ((struct trace_table *)base->pVtab)->trace, predicate);
     predicate_free(predicate);
     return answer;
 }
@@ -201,7 +174,7 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int numbe
 }
 
 const sqlite3_module hot_module = {
-    .iVersion = 1, .xConnect = connect, .xBestIndex = best_index, .xDisconnect = disconnect,
+    .iVersion = 1, .xConnect = connect, .xBestIndex = best_index, .xDisconnect = trace_disconnect,
     .xOpen = open_cursor, .xClose = close_cursor, .xFilter = filter, .xNext = next,
     .xEof = at_end, .xColumn = column, .xRowid = row_id,
 };

@@ -9,7 +9,11 @@ SQLITE_EXTENSION_INIT3
 
 #define EXPORTED __attribute__((visibility("default")))
 #define DAMAGES_MAX 1000      /* that are remembered one by one */
-#define NUMBERS_MAX (1 << 26) /* beyond, a code's or type's number makes no sense */
+/* Codes and types are numbered together, without gaps but where definitions were lost. Numbers far beyond
+ * how many there are make no sense, and must not cost memory. */
+#define NUMBERS_MAX (1 << 26)
+#define NUMBERS_SPARE (1 << 16)
+#define NUMBERS_GAPS 16 /* to each that is there */
 #define STRIDE 32             /* events between two places where a walk can be taken up */
 
 #define SUMMARY "id, start, \"end\", count, stream, min_depth, max_depth, kinds, max_duration, codes"
@@ -235,7 +239,11 @@ static bool keep_code(struct arena *arena, sqlite3_stmt *row, struct run_code *c
     return true;
 }
 
-#define NUMBERS_MAX (1 << 26) /* beyond, a code's or type's number makes no sense */
+/* Codes and types are numbered together, without gaps but where definitions were lost. Numbers far beyond
+ * how many there are make no sense, and must not cost memory. */
+#define NUMBERS_MAX (1 << 26)
+#define NUMBERS_SPARE (1 << 16)
+#define NUMBERS_GAPS 16 /* to each that is there */
 
 static int load_codes(struct trace *trace, int64_t run, struct names *names)
 {
@@ -308,6 +316,9 @@ static int load_names(struct trace *trace, struct definitions *made, const struc
         counts[i] = sqlite3_column_int64(row, i);
         counts[i] = counts[i] < 0 ? 0 : counts[i] > NUMBERS_MAX ? NUMBERS_MAX : counts[i];
     }
+    int64_t most = (counts[1] + counts[3]) * NUMBERS_GAPS + NUMBERS_SPARE;
+    for (int i = 0; i < 4; i += 2)
+        counts[i] = counts[i] > most ? most : counts[i];
     sqlite3_reset(row);
     if (answer != SQLITE_ROW)
         return answer;
@@ -939,4 +950,43 @@ void trace_free(struct trace *trace)
     trace_rest(trace);
     free(trace->damages);
     free(trace);
+}
+
+/* ---- virtual tables ----------------------------------------------------------------------- */
+
+int trace_connect(sqlite3 *db, struct trace *trace, const char *declaration, sqlite3_vtab **made)
+{
+    struct trace_table *table;
+    int answer = sqlite3_declare_vtab(db, declaration);
+    if (answer)
+        return answer;
+    if (!(table = calloc(1, sizeof *table)))
+        return SQLITE_NOMEM;
+    sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS); /* may be used in views: it only reads */
+    table->trace = trace;
+    trace->tables++;
+    *made = &table->base;
+    return SQLITE_OK;
+}
+
+int trace_disconnect(sqlite3_vtab *base)
+{
+    struct trace *trace = ((struct trace_table *)base)->trace;
+    if (!--trace->tables)
+        trace_rest(trace);
+    free(base);
+    return SQLITE_OK;
+}
+
+int trace_fail(sqlite3_vtab *vtab, const char *message)
+{
+    sqlite3_free(vtab->zErrMsg);
+    vtab->zErrMsg = sqlite3_mprintf("%s", message);
+    return SQLITE_ERROR;
+}
+
+int trace_ready(sqlite3_vtab *vtab)
+{
+    const char *missing = zstd_find();
+    return missing ? trace_fail(vtab, missing) : SQLITE_OK;
 }

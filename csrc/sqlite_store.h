@@ -139,7 +139,25 @@ int call_result(struct trace *trace, struct calls_known **known, const struct sc
                 sqlite3_context *context);
 void calls_known_free(struct calls_known *known); /* NULL is fine */
 
-/* ---- the tables in files of their own ---- */
+/* ---- the virtual tables ---- */
+
+struct table; /* sqlite_trace.c */
+
+struct trace_table {
+    sqlite3_vtab base;
+    struct trace *trace;
+    const struct table *table; /* of those in sqlite_trace.c */
+};
+
+/* xConnect and xDisconnect of them all; `declaration` as for sqlite3_declare_vtab. */
+int trace_connect(sqlite3 *db, struct trace *trace, const char *declaration, sqlite3_vtab **made);
+int trace_disconnect(sqlite3_vtab *base);
+
+/* Where nothing can be decompressed: an error that says why. */
+int trace_ready(sqlite3_vtab *vtab);
+int trace_fail(sqlite3_vtab *vtab, const char *message);
+
+/* The tables in files of their own. */
 
 extern const sqlite3_module hot_module;   /* sqlite_hot.c */
 extern const sqlite3_module stack_module; /* sqlite_calls.c */

@@ -19,7 +19,6 @@ SQLITE_EXTENSION_INIT1
 
 #include "arguments.h"
 #include "sqlite_store.h"
-#include "zstd.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -65,6 +64,10 @@ static const struct column call_columns[] = {
     NUMBER("depth", FIELD_DEPTH), TEXT("outcome", -1), TEXT("value", -1),
 };
 
+static const struct column damage_columns[] = {
+    NUMBER("segment", -1), NUMBER("run", -1), NUMBER("events", -1), NUMBER("read", -1), TEXT("reason", -1),
+};
+
 struct table {
     const char *name;
     const struct column *columns;
@@ -79,12 +82,7 @@ static const struct table tables[] = {
     {"event", event_columns, EVENT_COLUMNS, OF_TIME, OF_ID, OF_MATCH, false, NULL},
     {"argument", argument_columns, ARGUMENT_COLUMNS, ARGUMENT_TIME, ARGUMENT_EVENT, -1, true, NULL},
     {"call", call_columns, CALL_COLUMNS, CALL_OF_TIME, CALL_OF_ID, -1, false, "call"},
-};
-
-struct trace_table {
-    sqlite3_vtab base;
-    struct trace *trace;
-    const struct table *table;
+    {.name = "damage", .columns = damage_columns, .count = 5},
 };
 
 struct cursor {
@@ -413,13 +411,6 @@ static struct predicate *in_condition(const struct column *column, sqlite3_value
     return made;
 }
 
-static int fail(sqlite3_vtab *vtab, const char *message)
-{
-    sqlite3_free(vtab->zErrMsg);
-    vtab->zErrMsg = sqlite3_mprintf("%s", message);
-    return SQLITE_ERROR;
-}
-
 /* One condition of a plan: its column and operation; returns the text behind it, NULL at the end. */
 static const char *read_plan(const char *plan, const struct table *table, int *column, int *operation)
 {
@@ -467,7 +458,7 @@ static int read_conditions(struct cursor *cursor, const char *plan, int count, s
             struct predicate *match = predicate_parse(text ? text : "", (size_t)sqlite3_value_bytes(values[i]),
                                                       message, sizeof message);
             if (!match) {
-                answer = fail(&vtab->base, message);
+                answer = trace_fail(&vtab->base, message);
                 goto failed;
             }
             if (!add_condition(&events, match))
@@ -611,13 +602,13 @@ static int filter(sqlite3_vtab_cursor *base, int descending, const char *plan, i
 {
     struct cursor *cursor = (struct cursor *)base;
     struct trace *trace = ((struct trace_table *)base->pVtab)->trace;
-    const char *missing = zstd_find();
+    int answer = trace_ready(base->pVtab);
     int64_t offset;
 
     cursor_clear(cursor);
-    if (missing)
-        return fail(base->pVtab, missing);
-    int answer = read_conditions(cursor, plan, count, values, &offset);
+    if (answer)
+        return answer;
+    answer = read_conditions(cursor, plan, count, values, &offset);
     if (answer)
         return answer;
     struct bounds ids = cursor->predicate ? predicate_bounds(cursor->predicate, FIELD_ID)
@@ -799,73 +790,36 @@ static int call_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
 
 /* ---- connecting --------------------------------------------------------------------------- */
 
-static int declare(sqlite3 *db, const struct table *table)
+/* `words`: the name of the module, which is the table's. */
+static int connect(sqlite3 *db, void *trace, int count, const char *const *words, sqlite3_vtab **made,
+                   char **error)
 {
+    const struct table *table = tables;
     sqlite3_str *sql = sqlite3_str_new(db);
+    (void)count, (void)error;
+
+    while (strcmp(table->name, words[0]))
+        table++;
     sqlite3_str_appendf(sql, "CREATE TABLE %s(", table->name);
     for (int i = 0; i < table->count; i++)
         sqlite3_str_appendf(sql, "%s%s %s", i ? ", " : "", table->columns[i].name, table->columns[i].type);
     sqlite3_str_appendall(sql, ")");
-    char *text = sqlite3_str_finish(sql);
-    int answer = text ? sqlite3_declare_vtab(db, text) : SQLITE_NOMEM;
-    sqlite3_free(text);
+    char *declaration = sqlite3_str_finish(sql);
+    int answer = declaration ? trace_connect(db, trace, declaration, made) : SQLITE_NOMEM;
+    if (!answer)
+        ((struct trace_table *)*made)->table = table;
+    sqlite3_free(declaration);
     return answer;
 }
 
-static int connect(sqlite3 *db, struct trace *trace, const struct table *table, sqlite3_vtab **made)
-{
-    struct trace_table *vtab;
-    int answer = declare(db, table);
-    if (answer)
-        return answer;
-    if (!(vtab = calloc(1, sizeof *vtab)))
-        return SQLITE_NOMEM;
-    sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS); /* may be used in views: it only reads */
-    vtab->trace = trace;
-    vtab->table = table;
-    trace->tables++;
-    *made = &vtab->base;
-    return SQLITE_OK;
-}
-
-static int disconnect(sqlite3_vtab *base)
-{
-    struct trace *trace = ((struct trace_table *)base)->trace;
-    if (!--trace->tables)
-        trace_rest(trace);
-    free(base);
-    return SQLITE_OK;
-}
-
-static int connect_event(sqlite3 *db, void *trace, int count, const char *const *words, sqlite3_vtab **made,
-                         char **error)
-{
-    (void)count, (void)words, (void)error;
-    return connect(db, trace, &tables[0], made);
-}
-
-static int connect_argument(sqlite3 *db, void *trace, int count, const char *const *words, sqlite3_vtab **made,
-                            char **error)
-{
-    (void)count, (void)words, (void)error;
-    return connect(db, trace, &tables[1], made);
-}
-
-static int connect_call(sqlite3 *db, void *trace, int count, const char *const *words, sqlite3_vtab **made,
-                        char **error)
-{
-    (void)count, (void)words, (void)error;
-    return connect(db, trace, &tables[2], made);
-}
-
-#define READ_ONLY_TABLE(connect_, column_) {                                                         \
-    .iVersion = 1, .xConnect = connect_, .xBestIndex = best_index, .xDisconnect = disconnect,        \
+#define READ_ONLY_TABLE(column_) {                                                                   \
+    .iVersion = 1, .xConnect = connect, .xBestIndex = best_index, .xDisconnect = trace_disconnect,   \
     .xOpen = open_cursor, .xClose = close_cursor, .xFilter = filter, .xNext = next_row,              \
     .xEof = at_end, .xColumn = column_, .xRowid = row_id }
 
-static const sqlite3_module event_module = READ_ONLY_TABLE(connect_event, event_column);
-static const sqlite3_module argument_module = READ_ONLY_TABLE(connect_argument, argument_column);
-static const sqlite3_module call_module = READ_ONLY_TABLE(connect_call, call_column);
+static const sqlite3_module event_module = READ_ONLY_TABLE(event_column);
+static const sqlite3_module argument_module = READ_ONLY_TABLE(argument_column);
+static const sqlite3_module call_module = READ_ONLY_TABLE(call_column);
 
 /* ---- the table damage --------------------------------------------------------------------- */
 
@@ -873,20 +827,6 @@ struct damage_cursor {
     sqlite3_vtab_cursor base;
     size_t at;
 };
-
-static const struct table damage_table = {
-    .name = "damage",
-    .columns = (const struct column[]){NUMBER("segment", -1), NUMBER("run", -1), NUMBER("events", -1),
-                                       NUMBER("read", -1), TEXT("reason", -1)},
-    .count = 5,
-};
-
-static int connect_damage(sqlite3 *db, void *trace, int count, const char *const *words, sqlite3_vtab **made,
-                          char **error)
-{
-    (void)count, (void)words, (void)error;
-    return connect(db, trace, &damage_table, made);
-}
 
 static int damage_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
@@ -949,7 +889,7 @@ static int damage_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
 }
 
 static const sqlite3_module damage_module = {
-    .iVersion = 1, .xConnect = connect_damage, .xBestIndex = damage_best_index, .xDisconnect = disconnect,
+    .iVersion = 1, .xConnect = connect, .xBestIndex = damage_best_index, .xDisconnect = trace_disconnect,
     .xOpen = damage_open, .xClose = damage_close, .xFilter = damage_filter, .xNext = damage_next,
     .xEof = damage_end, .xColumn = damage_column, .xRowid = damage_row_id,
 };
