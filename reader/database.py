@@ -342,6 +342,9 @@ def _check_file(path: str) -> None:
 
 
 def explained(path: str, error: apsw.Error) -> DatabaseError:
+    """What an error of SQLite means for a person."""
+    if "zstd, which is not here" in str(error):
+        return DatabaseError(str(error))
     if isinstance(error, apsw.CorruptError | apsw.NotADBError | apsw.SQLError | apsw.MismatchError):
         return Damaged(path, str(error))
     if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):

@@ -12,14 +12,14 @@ from typing import NamedTuple, TypeVar
 
 from .database import Database
 from .model import Row
-from .query import Query, pages
+from .query import INDEX_BITS, Query, pages
 
-INDEX_BITS = 18  # an event's id is its segment's id << 18, plus its index there
 INDEX_MASK = (1 << INDEX_BITS) - 1
 # An event may be shown when nothing earlier can come any more: once a later pass has been seen, or
 # after so many looks without anything new.
 _QUIET_LOOKS = 4
 _LATEST = (1 << 63) - 1
+_HIGHEST = _LATEST >> INDEX_BITS  # segment
 
 
 T = TypeVar("T")
@@ -104,7 +104,9 @@ def _changed(database: Database, run: int, last: int, known: Iterable[Segment]) 
             continue
         for row in database.query("iiiii", f"{columns} WHERE id = ?", (segment.id,)):
             yield Segment(*row)._replace(whole=segment.whole, seen=segment.seen, until=segment.until)
-    for row in database.query("iiiii", f"{columns} WHERE id > ? AND +run = ? ORDER BY id", (last, run)):
+    for row in database.query(
+        "iiiii", f"{columns} WHERE id BETWEEN ? AND ? AND +run = ?", (last + 1, _HIGHEST, run)
+    ):
         yield Segment(*row)
 
 

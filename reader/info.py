@@ -150,7 +150,7 @@ def _missing(run: dict[str, Any]) -> str:
         parts.append(f"{counted(run['lost'], 'event')} lost{when}, the buffer was full (--buffer-size helps)")
     if run["evicted"]:
         until = run["evicted_until"]
-        when = f", those until {_after(until, started)}" if until is not None else ""
+        when = f", those until {_after(until, started)}," if until is not None else ""
         parts.append(f"{counted(run['evicted'], 'event')} removed{when} to keep the size (--max-size)")
     if run["refused"]:
         parts.append(f"{counted(run['refused'], 'chunk')} that made no sense")

@@ -12,7 +12,7 @@ import apsw
 from .database import Database, DatabaseError, explained
 from .output import Output, complain
 from .progress import Progress
-from .query import EVERY, Query, neighbours, one, pages, stack
+from .query import EVERY, INDEX_BITS, Query, neighbours, one, pages, stack
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -82,11 +82,17 @@ class _Print:
 
     def _pages(self, query: Query, render: Renderer) -> Iterator[list[str]]:
         if not (self.options.follow and self.runs):
+            query = query.also("id < ?", self._end())  # a program may record faster than lines are written
             return pages(self.database, query, render, self.options.limit)
         from .follow import follow
 
         run = self.runs[0].id
         return follow(self.database, run, query, render, lambda: self.output.wait(_LOOK_SECONDS))
+
+    def _end(self) -> int:
+        """No event that was stored until now has an id as high."""
+        ((last,),) = self.database.query("i", "SELECT coalesce(max(id), 0) FROM segment")
+        return min(int(last + 1) << INDEX_BITS, (1 << 63) - 1)
 
     def _show(self, found: Iterable[list[str]]) -> int:
         """Returns how many events there were."""

@@ -15,6 +15,7 @@ from .model import EVENT, Row
 if TYPE_CHECKING:
     from .database import Database, Parameter
 
+INDEX_BITS = 18  # an event's id is its segment's id << 18, plus its index there
 _FIRST_PAGE, _LARGEST_PAGE = 64, 16384  # rows
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 0.8  # s; rows that were found are handed out then
 _FOREVER = float("inf")
@@ -47,7 +48,7 @@ def pages(
 ) -> Iterator[list[T]]:
     """What is made of the events that meet a condition, in the order of time and id; at most `limit`.
 
-    Those that are stored while this goes on come too, where they are later than what has been seen.
+    Those that are stored while this goes on come too, where they are later than what was there.
     """
     sql = f"SELECT {EVENT} FROM event WHERE {query.where} AND time >= ? ORDER BY time, id"
     size, wait = _FIRST_PAGE, _FIRST_WAIT

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TypeAlias
 
 from .model import Row, Source, text
@@ -21,6 +22,7 @@ KEYS = (
 )  # fmt: skip
 
 _INDENT_MAX = 40  # levels that are shown by indentation; beyond, the depth is written
+_decode = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder().encode  # ASCII, so that nothing in a name can break a line or a terminal
 
 
@@ -93,6 +95,13 @@ def csv_renderer() -> Renderer:
         )
 
     return render
+
+
+@lru_cache(1024)
+def _values(args: str) -> list[str]:
+    """The first argument's value (where there is none: empty), then name=value of each."""
+    values = _decode(args)[0]
+    return [values[0]["value"] if values else "", *[f"{arg['name']}={arg['value']}" for arg in values]]
 
 
 # ---- text ---------------------------------------------------------------------------------
@@ -171,20 +180,18 @@ class TextRenderer:
         return names
 
     def _what(self, event: Row) -> str:
-        _, run, _, pid, tid, _, kind, module, func, file, line, depth, took, json_args = event
-        args: list[dict[str, str]] = json.loads(json_args) if json_args != "[]" else []
-        value = args[0]["value"] if args else ""
+        _, run, _, pid, tid, _, kind, module, func, file, line, depth, took, args = event
+        value, *values = _values(args)
         if kind == "lost":
             return f"{value or 'some'} events lost …"
         if kind == "log":
-            return value + "".join([f"  {arg['name']}={arg['value']}" for arg in args[1:]])
+            return "  ".join([value, *values[1:]])
         full, short = self._functions.get((module, func)) or self._name_of(module, func)
         last = self._last.get((run, pid, tid))
         self._last[run, pid, tid] = here = (kind, module, func, file, depth)
         if kind == "call":
-            if args:
-                values = ", ".join([f"{arg['name']}={arg['value']}" for arg in args])
-                return f"{full}({values})"
+            if values:
+                return f"{full}({', '.join(values)})"
             return f"{full}({'…' if self._has_arguments(event) else ''})"
         if kind == "resume":
             return full

@@ -82,6 +82,57 @@ def test_text(path: Path) -> None:
     assert "missing    nothing" in running
 
 
+@pytest.fixture
+def lossy(tmp_path: Path) -> Path:
+    """A run of which something was lost twice, and the beginning was removed."""
+    path = tmp_path / "traces.sqlite"
+    with Handmade(path) as made:
+        run = made.run(lost=30, evicted=1000, evicted_until=EPOCH_NS + 2_000_000)
+        made.thread(run, 2, 102, "worker")
+        for number in range(1, 8):
+            made.code(run, number, f"step{number}" if number < 7 else "a\x1b[31m", module="app.work")
+        for sequence in range(3):
+            calls = [event("call", number, time=1) for number in range(1, 8) for _ in range(number * 100)]
+            made.segment(
+                run, [*calls, event("return", 7)], sequence=sequence, start=1_000_000 * (sequence + 1)
+            )
+        made.segment(run, [event("lost", 10, time=5), event("call", 1)], stream=2, start=3_000_000)
+        made.segment(
+            run, [event("call", 1), event("lost", 20, time=10)], stream=2, sequence=1, start=2_000_000
+        )
+    return path
+
+
+def test_the_busiest_functions(lossy: Path) -> None:
+    [run] = json.loads(ran("info", lossy, "--format", "json").stdout)["runs"]
+    assert run["busiest"] == [
+        {"module": "app.work", "func": func, "calls": calls}
+        for func, calls in (
+            ("a\x1b[31m", 2100), ("step6", 1800), ("step5", 1500), ("step4", 1200), ("step3", 900)
+        )
+    ]  # fmt: skip
+    lines = ran("info", lossy).stdout.splitlines()
+    assert "  busiest    2,100 calls of app.work.a\\x1b[31m" in lines
+    assert "               900 calls of app.work.step3" in lines
+
+
+def test_when_events_went_missing(lossy: Path) -> None:
+    done = ran("info", lossy, "--format", "json")
+    [run] = json.loads(done.stdout)["runs"]
+    assert (run["evicted"], run["evicted_until"]) == (1000, EPOCH_NS + 2_000_000)
+    assert (run["lost_from"], run["lost_until"]) == (EPOCH_NS + 8_000_040, EPOCH_NS + 12_000_020)
+    missing = ran("info", lossy).stdout.splitlines()[-1]
+    assert "30 events lost, between +8ms and +12ms" in missing
+    assert "1,000 events removed, those until +2ms, to keep the size" in missing
+
+
+def test_the_path_of_the_extension(tmp_path: Path) -> None:
+    done = ran("info", "--extension", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Path(done.stdout.rstrip("\n")).name.startswith("sqlite_trace.")
+    assert Path(done.stdout.rstrip("\n")).is_file()
+
+
 def test_without_recordings(tmp_path: Path) -> None:
     path = tmp_path / "traces.sqlite"
     Handmade(path).close()
