@@ -698,7 +698,7 @@ def test_only_what_is_needed_is_imported() -> None:
 def test_the_examples_in_the_documentation() -> None:
     page = (Path(__file__).parents[2] / "docs" / "filters.md").read_text()
     examples = [
-        line for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) for line in block.splitlines()
+        line for block in re.findall(r"```filter\n(.*?)```", page, re.DOTALL) for line in block.splitlines()
     ]
     assert len(examples) > 20
     for text in examples:
