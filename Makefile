@@ -30,7 +30,7 @@ test: $(VENV)/.installed $(VENV)/.test  ## the tests, on one Python
 test-all:        ## the tests on 3.11 to 3.15; those that the machine lacks come from Debian, if root
 	.ci/test-all $(ARGS)
 
-lint: $(VENV)/.lint  ## ruff, mypy --strict, and the C compilers' warnings as errors
+lint: $(VENV)/.installed $(VENV)/.lint  ## ruff, mypy --strict, and the C compilers' warnings as errors
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	.ci/types $(VENV)/bin/python
