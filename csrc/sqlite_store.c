@@ -598,12 +598,12 @@ static bool segment_of_row(sqlite3_stmt *row, const struct definitions *definiti
     if (!predicate)
         return true;
     int64_t first = (int64_t)((uint64_t)segment->id << SCAN_INDEX_BITS);
-    int64_t depth = sqlite3_column_int64(row, 5) - 1;
+    int64_t depth = sqlite3_column_int64(row, 5);
     uint32_t kinds = (uint32_t)sqlite3_column_int64(row, 7);
     struct facts facts = facts_unknown;
     facts.id = (struct bounds){first, first + (1 << SCAN_INDEX_BITS) - 1};
     facts.time = (struct bounds){segment->start, segment->end};
-    facts.depth = (struct bounds){depth > 0 ? depth : 0, sqlite3_column_int64(row, 6)};
+    facts.depth = (struct bounds){depth > 0 ? depth - 1 : 0, sqlite3_column_int64(row, 6)};
     facts.kinds = kinds;
     facts.has_duration = kinds & timed;
     facts.duration = (struct bounds){
