@@ -610,6 +610,24 @@ def test_stacks_of_events_that_are_joined(made: Handmade) -> None:
     assert Database(made.path)(query) == [("m",), ("f",)]
 
 
+def test_a_database_that_grows(made: Handmade) -> None:
+    """The same connection sees what was written since, in new segments and in one that got longer."""
+    reader = Database(made.path)
+    query = "SELECT func, outcome, value FROM call ORDER BY time"
+    main = [event("call", M, time=1), event("call", G, time=1)]
+    first = made.segment(1, main, complete=False)
+    assert reader(query) == [("m", "running", None), ("g", "running", None)]
+    made.segment(1, [*main, event("yield", G, time=1)], complete=False)
+    assert reader(query) == [("m", "running", None), ("g", "running", None)]
+    assert reader.stack(first * EVENT_IDS + 2) == [(0, first * EVENT_IDS), (1, first * EVENT_IDS + 1)]
+    second = [event("resume", G, time=1), event("return", G, 1, time=1, elapsed=3)]
+    last = made.segment(1, second, sequence=1, start=3, base_depth=1, complete=False)
+    assert reader(query) == [("m", "running", None), ("g", "return", "1")]
+    assert reader.stack(last * EVENT_IDS) == [(0, first * EVENT_IDS), (1, last * EVENT_IDS)]
+    made.segment(1, [*second, event("return", M, 2, time=1, elapsed=5)], sequence=1, start=3, base_depth=1)
+    assert reader(query) == [("m", "return", "2"), ("g", "return", "1")]
+
+
 def test_two_runs(made: Handmade) -> None:
     put(made, [event("call", M, time=1)], [event("return", M, time=1)])
     other = made.run()
