@@ -183,6 +183,7 @@ class _Print:
             )
         except apsw.Error as error:
             raise explained(self.database.path, error) from error
+        self.progress.clear()
         print(rendered(self.filter.text, found), file=sys.stderr)
 
     def _has_events(self, runs: list[int]) -> bool:

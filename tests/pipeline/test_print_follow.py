@@ -108,6 +108,22 @@ def test_while_a_writer_never_rests(made: Handmade, run: int, follower: Follower
     assert times == sorted(times)
 
 
+def test_following_with_a_filter(made: Handmade, run: int) -> None:
+    """Like tail -f with grep: what matches is shown as it comes, also behind what does not."""
+    with started(made.path, "--follow", "--format", "json", "--filter", "value in (2, 5, 7)") as process:
+        follower = Follower(process)
+        made.segment(run, steps(0, 1, 2), complete=False)
+        assert follower.wait_for(1) == ["2"]
+        made.segment(run, steps(0, 1, 2, 3, 4), complete=False)
+        made.segment(run, steps(0, 1, 2, 3, 4, 5, 6), complete=True)
+        assert follower.wait_for(2) == ["2", "5"]
+        made.segment(run, steps(6, 7), sequence=1, start=10, complete=False)
+        assert follower.wait_for(3) == ["2", "5", "7"]
+        made.finish(run)
+        assert follower.end() == 0
+    assert len(follower.events) == 3
+
+
 def test_a_finished_run_ends_at_once(made: Handmade, run: int) -> None:
     made.segment(run, steps(0, 1))
     made.finish(run)
