@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from .render import Renderer
 
 _LOOK_SECONDS = 0.05  # --follow: between two looks at the database
-_BESIDE = 10  # --around: events on each side
+_BESIDE = 10  # --around: events on each side ...
+_ABOVE = 30  # ... and calls above them, as text
 
 
 def run(options: Namespace) -> int:
@@ -145,7 +146,9 @@ class _Print:
         beside = {row[0] for row in near}
         above = [call for call in calls if call[0] not in beside]
         if self.options.format == "text":
-            self.output.write(["  " + render(call) for call in above])
+            if len(above) > _ABOVE:
+                self.output.line(f"  … {len(above) - _ABOVE:,} calls further up (--stack {id} shows them)")
+            self.output.write(["  " + render(call) for call in above[-_ABOVE:]])
             if above:
                 self.output.write(["  …"])
             self.output.write([("> " if row is event else "  ") + render(row) for row in near])

@@ -218,6 +218,20 @@ def test_around_an_event_of_a_thread_at_one_time(path: Path, tmp_path: Path) -> 
     assert [json.loads(line)["id"] - first for line in lines] == [47, 48, 49, 50, 51, 52, 53]
 
 
+def test_around_an_event_far_down(tmp_path: Path) -> None:
+    path = tmp_path / "traces.sqlite"
+    with Handmade(path) as made:
+        run = made.run()
+        made.code(run, 1, "down", ["n"])
+        first = made.segment(run, [event("call", 1, n, time=1) for n in range(2000)]) << 18
+    lines = printed(path, "--around", first + 1999, "--limit", 2).stdout.splitlines()
+    assert lines[0] == f"  … 1,967 calls further up (--stack {first + 1999} shows them)"
+    assert [line.rpartition("n=")[2] for line in lines[1:31]] == [f"{n})" for n in range(1967, 1997)]
+    assert lines[31] == "  …"
+    assert [line[0] for line in lines[32:]] == [" ", " ", ">"]
+    assert len(printed(path, "--stack", first + 1999).stdout.splitlines()) == 2000
+
+
 def test_an_event_that_is_not_there(deep: Path) -> None:
     for option in ("--around", "--stack"):
         done = printed(deep, option, 99 << 18)
