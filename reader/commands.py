@@ -79,7 +79,7 @@ def sql_main(argv: list[str]) -> int:
     parser.add_argument(
         "--format", choices=("text", "json", "csv"), default="text", help="text, JSON lines or CSV"
     )
-    options = parser.parse_args(argv)
+    options = parser.parse_intermixed_args(argv)
     if options.query is None and sql.is_query(options.database):
         options.database, options.query = parser.get_default("database"), options.database
     return _guarded(lambda: _sql(options))

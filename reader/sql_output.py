@@ -9,6 +9,7 @@ import csv
 import math
 import unicodedata
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from json import JSONEncoder
 from types import SimpleNamespace
 from typing import Any, Protocol
@@ -21,6 +22,9 @@ Line = Callable[[str], None]  # takes a line without its end
 _PAGE = 200  # rows whose widths count
 _WIDTH_MAX = 60  # of a column; what is longer pushes the rest of its line
 _BLOB_MAX = 32  # bytes that are shown
+_encode = JSONEncoder().encode  # ASCII, so that nothing in a value can break a line or a terminal
+_NAME_MAX = 100
+_quoted = lru_cache(4096)(_encode)  # most short texts are names, which come again
 
 
 class Writer(Protocol):
@@ -67,7 +71,8 @@ class TextWriter:
         self._line, self._null = line, null
         self._columns: Sequence[str] = ()
         self._page: list[Sequence[Value]] = []
-        self._pads: list[Callable[[str], str]] = []
+        self._pads: list[int] = []  # negative: at the right
+        self._format = ""
         self._tables = 0
 
     def begin(self, columns: Sequence[str]) -> None:
@@ -96,33 +101,40 @@ class TextWriter:
     def _settle(self) -> None:
         """Now the columns have their widths."""
         rows = [self._cells(values) for values in self._page]
-        head = [printable(name) for name in self._columns]
-        widths = [min(max(map(_width, cells)), _WIDTH_MAX) for cells in zip(head, *rows, strict=True)]
-        values = zip(*self._page, strict=True) if self._page else [()] * len(head)
-        self._pads = [
-            _pad(width, all(isinstance(value, int | float | None) for value in column))
-            for width, column in zip(widths, values, strict=True)
+        head: list[int | str] = [printable(name) for name in self._columns]
+        widths = [
+            min(max(_width(str(cell)) for cell in column), _WIDTH_MAX)
+            for column in zip(head, *rows, strict=True)
         ]
+        columns = zip(*self._page, strict=True) if self._page else [()] * len(head)
+        self._pads = [
+            width if all(isinstance(value, int | float | None) for value in column) else -width
+            for width, column in zip(widths, columns, strict=True)
+        ]
+        self._format = "  ".join(f"%{pad}s" for pad in self._pads)
         self._page = []
         self._write(head)
         self._write(["-" * width for width in widths])
         for cells in rows:
             self._write(cells)
 
-    def _cells(self, values: Sequence[Value]) -> list[str]:
-        return [self._null if value is None else text_cell(value) for value in values]
+    def _cells(self, values: Sequence[Value]) -> list[int | str]:
+        return [
+            value if value.__class__ is int else self._null if value is None else text_cell(value)
+            for value in values
+        ]  # fmt: skip
 
-    def _write(self, cells: list[str]) -> None:
-        padded = [pad(cell) for pad, cell in zip(self._pads, cells, strict=True)]
-        self._line("  ".join(padded).rstrip())
+    def _write(self, cells: Sequence[int | str]) -> None:
+        line = self._format % tuple(cells)
+        if not line.isascii():  # then not every letter takes one place
+            line = "  ".join(map(_padded, map(str, cells), self._pads))
+        self._line(line.rstrip())
 
 
-def _pad(width: int, numbers: bool) -> Callable[[str], str]:
-    def pad(cell: str) -> str:
-        spaces = " " * (width - _width(cell))
-        return spaces + cell if numbers else cell + spaces
-
-    return pad
+def _padded(cell: str, width: int) -> str:
+    """Positive widths are padded at the left."""
+    spaces = " " * (abs(width) - _width(cell))
+    return spaces + cell if width > 0 else cell + spaces
 
 
 class JsonWriter:
@@ -130,35 +142,34 @@ class JsonWriter:
 
     def __init__(self, line: Line) -> None:
         self._line = line
-        self._names: list[str] = []
-        self._encode = JSONEncoder(allow_nan=False, default=bytes.hex).encode
+        self._format = ""
 
     def begin(self, columns: Sequence[str]) -> None:
-        names: dict[str, None] = {}
+        names: list[str] = []
         for name in columns:  # one that is there twice would hide a value
             unique, number = name, 0
             while unique in names:
                 number += 1
                 unique = f"{name}:{number}"
-            names[unique] = None
-        self._names = list(names)
+            names.append(unique)
+        pairs = [f"{_encode(name).replace('%', '%%')}: %s" for name in names]
+        self._format = "{" + ", ".join(pairs) + "}"
 
     def row(self, values: Sequence[Value]) -> None:
-        row = dict(zip(self._names, values, strict=True))
-        try:
-            self._line(self._encode(row))
-        except ValueError:
-            self._line(
-                "{" + ", ".join(f"{self._encode(name)}: {self._wide(row[name])}" for name in row) + "}"
-            )
-
-    def _wide(self, value: Value) -> str:
-        if isinstance(value, float) and math.isinf(value):  # JSON has none, but numbers beyond all limits
-            return "9e999" if value > 0 else "-9e999"
-        return self._encode(value)
+        self._line(self._format % tuple(map(_json, values)))
 
     def pause(self) -> None: ...
     def end(self) -> None: ...
+
+
+def _json(value: Value) -> int | str:
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str):
+        return _quoted(value) if len(value) <= _NAME_MAX else _encode(value)
+    if isinstance(value, float) and math.isinf(value):  # JSON has none, but numbers beyond all limits
+        return "9e999" if value > 0 else "-9e999"
+    return _encode(value.hex() if isinstance(value, bytes) else value)
 
 
 class CsvWriter:
