@@ -108,8 +108,6 @@ static bool put_json(struct text_buffer *buffer, const char *text, size_t size)
             if (letter) {
                 *p++ = '\\';
                 *p++ = *letter;
-            } else if (c == 0x7f) {
-                *p++ = 0x7f;
             } else {
                 p = put_unit(p, c);
             }

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytracer.reader.render import printable
 
 from handmade import EPOCH_NS, EVENT_IDS, Handmade, event, printed, started, trace_pb2, value, zstd
 
@@ -269,6 +270,35 @@ def test_unusual_names_stay_themselves(path: Path) -> None:
     plain = printed(path, PYTHONIOENCODING="ascii").stdout
     assert plain.isascii()
     assert "Zo\\xeb" in plain
+
+
+UNSAFE = 'a\x1b[31m\n\r\t\x00\x07\x7f\x9b\u202e\u200b\ud800\U000e0001\U0001f388"\\é'
+
+
+def test_no_text_breaks_a_line(path: Path) -> None:
+    """Names of functions, threads, arguments and types, and values, whatever is in them."""
+    with Handmade(path) as made:
+        run = made.run()
+        stored = UNSAFE.replace("\x00", "").encode("utf-8", "surrogatepass")
+        made.code(run, 1, "f", [UNSAFE])
+        made.type(run, 1, "T")
+        for column in ("code SET func", "code SET module", "thread SET name", "type SET name"):
+            made(f"UPDATE {column} = CAST(? AS TEXT)", (stored,))
+        made.segment(run, [event("call", 1, trace_pb2.Value(address=1, type=1)), event("return", 1, UNSAFE)])
+        log = event("log", 1, "", 5)
+        log.name.append(stored)
+        made.segment(run, [log], sequence=1, start=1)
+    for format in ("text", "json", "csv"):
+        lines = printed(path, "--format", format).stdout.split("\n")
+        assert len(lines) == (5 if format == "csv" else 4)
+        assert all(line.isprintable() for line in lines)
+    call, returned, logged = rows(path)
+    name = UNSAFE.replace("\x00", "")
+    assert (call["func"], call["module"], call["thread"]) == (name, name, name)
+    shown = printable(name)  # a value is as repr shows it
+    assert call["args"] == [{"name": UNSAFE, "value": f"<{shown} at 0x1>", "type": shown}]
+    assert returned["args"][0]["value"] == repr(UNSAFE)
+    assert logged["args"][1]["name"] == name
 
 
 def test_definitions_that_are_missing(path: Path) -> None:
