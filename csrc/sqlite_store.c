@@ -818,16 +818,18 @@ static int body_walk(struct trace *trace, struct body *body, int32_t base_depth)
 static int body_read(struct trace *trace, struct body *body)
 {
     struct scan_data data = {0};
+    if (!trace->zstd && !(trace->zstd = zstd_context_new()))
+        return SQLITE_NOMEM;
     int answer = fetch_data(trace, &body->segment, &data);
     if (answer < 0)
         return -answer;
-    if (!trace->zstd && !(trace->zstd = zstd_context_new()))
-        return SQLITE_NOMEM;
     const char *reason = answer ? scan_decompress(trace->zstd, &data, &body->data, &body->capacity) : NULL;
     if (reason)
         trace_damaged(trace, &body->segment, 0, reason);
     if (reason || !answer)
         body->size = 0;
+    if (trace->prepared[DATA])
+        sqlite3_reset(trace->prepared[DATA]); /* as long as it runs, nothing newer is seen */
     return body_walk(trace, body, data.base_depth);
 }
 
