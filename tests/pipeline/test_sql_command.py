@@ -74,6 +74,13 @@ def test_a_query_alone_is_asked_of_the_database_here(path: Path) -> None:
     assert found.stdout == "events\n------\n     2\n"
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_options_may_stand_anywhere(path: Path, place: int) -> None:
+    words = [str(path), "SELECT 1 AS a"]
+    words[place:place] = ["--format", "json"]
+    assert ran("sql", *words).stdout == '{"a": 1}\n'
+
+
 def test_a_single_word_is_a_database(tmp_path: Path) -> None:
     found = asked("nowhere.sqlite", cwd=tmp_path)
     assert found.stderr == (
@@ -371,6 +378,7 @@ def test_ctrl_c_stops_a_query_and_not_the_shell(shell: pexpect.spawn) -> None:
     many = "(WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n)"
     shell.sendline(f"VALUES ('begun'), ('') UNION ALL SELECT count(*) FROM {many};")
     shell.expect_exact("begun\r\n")
+    shell.expect_exact("segments")  # how far it is
     shell.sendintr()
     shell.expect_exact("^C")
     shell.expect("pytrace> ")
