@@ -1,5 +1,6 @@
 """pytrace print and what takes long: progress, Ctrl-C, memory, and a database that changes meanwhile."""
 
+import fcntl
 import json
 import os
 import pty
@@ -7,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -179,6 +181,30 @@ def test_written_evicted_and_vacuumed_meanwhile(path: Path) -> None:
     finally:
         stop.set()
         writer.join()
+
+
+def test_somebody_who_stops_reading_does_not_hold_up_the_writer(path: Path) -> None:
+    """While nobody takes the lines, the WAL can be emptied: no transaction is open."""
+    with Handmade(path) as made:
+        run = made.run(finished=False)
+        made.code(run, 1, "step", ["n"])
+        for n in range(40):
+            made.segment(run, steps(n), sequence=n, start=n * 5000)
+        reader, writer = os.pipe()
+        with started(path, "--format", "json", stdout=writer) as process:
+            os.close(writer)
+            capacity = fcntl.fcntl(reader, fcntl.F_GETPIPE_SZ)
+            waiting = bytearray(4)
+            deadline = time.monotonic() + PATIENCE
+            while int.from_bytes(waiting, sys.byteorder) < capacity - 4096:  # until the pipe is full
+                assert time.monotonic() < deadline
+                assert process.poll() is None
+                fcntl.ioctl(reader, termios.FIONREAD, waiting)
+            made.segment(run, steps(0), sequence=40, start=40 * 5000)
+            assert made("PRAGMA wal_checkpoint(TRUNCATE)") == [(0, 0, 0)]
+            with open(reader, "rb") as pipe:
+                assert len(pipe.readlines()) >= 20_000
+            assert process.wait(PATIENCE) == 0
 
 
 WRITER = """
