@@ -213,7 +213,7 @@ static bool enter(struct stack *stack, struct pairs *pairs, const struct segment
 
     if (!cut(stack, level))
         return false;
-    if (event->event.kind == EVENT_CALL && pairs) {
+    if (event->event.kind == EVENT_CALL) {
         if (!grow(&pairs->calls, &pairs->capacity, pairs->count, sizeof *pairs->calls))
             return false;
         frame.call = (uint32_t)pairs->count;
@@ -364,7 +364,9 @@ static int learn(struct calls *calls, struct pairs *pairs, uint32_t position, co
     border->known = true;
     border->floor = stack->floor;
     if (read < calls->timeline->segments[position].count) { /* nobody knows what the rest did */
-        border->floor = calls->timeline->segments[position].min_depth;
+        int32_t lowest = level_of(calls->timeline->segments[position].min_depth);
+        if (lowest < border->floor)
+            border->floor = lowest;
         return 0;
     }
     if (stack->count && !(border->entered = malloc(stack->count * sizeof *border->entered)))
