@@ -154,10 +154,7 @@ class Session:
             return explained(self.path, error)
         message = str(error)
         if isinstance(error, apsw.ReadOnlyError) or "may not be modified" in message:
-            message = (
-                f"a recording can only be read ({message}). What you want to keep for a while may go into a "
-                "table of yours: CREATE TEMP TABLE kept AS SELECT ..."
-            )
+            message = read_only(error)
         elif isinstance(error, apsw.BindingsError):
             message = "there are no values for ? and :name here: write them into the statement"
         return Mistake(message, pointed(sql, getattr(error, "error_offset", -1)))
@@ -167,6 +164,14 @@ class Session:
         damages = self._database.damages()
         new, self._told = damages[self._told :], len(damages)
         return report(new)
+
+
+def read_only(error: apsw.Error) -> str:
+    """Why nothing can be written, and what can be done instead."""
+    return (
+        f"a recording can only be read ({error}). What you want to keep for a while may go into a "
+        "table of yours: CREATE TEMP TABLE kept AS SELECT ..."
+    )
 
 
 def pointed(sql: str, offset: int) -> list[str]:

@@ -10,7 +10,7 @@ import apsw
 import apsw.shell
 
 from .render import printable
-from .sql import EXAMPLES, TABLES, Session
+from .sql import EXAMPLES, TABLES, Session, read_only
 from .sql_output import TextWriter
 
 _MODES = {"text": "text", "json": "jsonl", "csv": "csv"}
@@ -73,6 +73,8 @@ class Shell(_Base):  # type: ignore[misc]
         self._session.watch(self._show)
         try:
             super().process_sql(sql, bindings, internal, summary)
+        except apsw.ReadOnlyError as error:
+            raise self.Error(read_only(error)) from error
         finally:
             self._session.progress.clear()
             self._text.end()
