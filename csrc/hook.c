@@ -200,7 +200,7 @@ uint8_t *hook_room(struct thread *thread, size_t size)
         session_check_dumper();
     }
     if (p != NULL && stream->lost)
-        p = put_lost(thread, p, now);
+        p = put_lost(thread, p, stream->time); /* whoever comes next took his time before */
     return p;
 }
 

@@ -1,6 +1,7 @@
 """When functions begin, go on and end: times, generators, exceptions."""
 
 import sys
+from itertools import pairwise
 
 from recording import Event, Record, run, texts
 
@@ -333,3 +334,41 @@ def test_a_coroutine_under_asyncio(record: Record) -> None:
     assert end.value == "[1, 2, 3, 4]"
     begin = recording.of("call", func="main")[0]
     assert abs((end.duration or 0) - (end.time - begin.time)) <= CLOCK_STEP
+
+
+def test_time_goes_on_where_events_were_lost(record: Record) -> None:
+    recording = record(
+        """
+        import os, pathlib, signal
+
+        def dumper():
+            # waits: the title comes a moment after the dumper itself
+            while True:
+                for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+                    try:
+                        title = path.read_bytes()
+                    except OSError:
+                        continue
+                    if title.startswith(b"pytrace: dumper for") and __file__.encode() in title:
+                        return int(path.parent.name)
+
+        def step(n):
+            return n
+
+        pid = dumper()
+        for i in range(3):
+            os.kill(pid, signal.SIGSTOP)
+            for n in range(60_000):
+                step(n)
+            os.kill(pid, signal.SIGCONT)
+            for n in range(20_000):
+                step(n)
+        """,
+        "--buffer-size",
+        "1MiB",
+    )
+    assert any(event.kind == "lost" for event in recording.events)
+    by_id = sorted(recording.events, key=lambda event: event.id)
+    for before, after in pairwise(by_id):
+        if before.id >> 18 == after.id >> 18:
+            assert before.time <= after.time, (before, after)
