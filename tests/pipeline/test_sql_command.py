@@ -318,6 +318,31 @@ def test_damage_is_told(path: Path) -> None:
     assert ran("sql", path, "SELECT count(*) AS n FROM event WHERE id < 300000").returncode == 0
 
 
+def test_a_query_sees_one_moment_of_a_database_that_is_written(path: Path) -> None:
+    query = (
+        "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
+        "SELECT i, (SELECT count(*) FROM event WHERE id > i) AS events FROM n"
+    )
+    with Handmade(path) as database:
+        database.segment(1, [event("call", 1, "eve")] * 5, sequence=1, start=100)
+        with subprocess.Popen(
+            command("sql", path, query, "--format", "json"),
+            stdout=subprocess.PIPE,
+            env=environment(),
+            encoding="utf-8",
+        ) as process:
+            assert process.stdout
+            assert json.loads(process.stdout.readline()) == {"i": 1, "events": 7}
+            for sequence in range(2, 20):  # the pipe is too small for all that the query says
+                database("DELETE FROM segment WHERE sequence < ?", (sequence,))
+                database.segment(1, [event("call", 1, "eve")] * 50, sequence=sequence, start=100 * sequence)
+                database("VACUUM")
+            assert process.poll() is None
+            assert {json.loads(line)["events"] for line in process.stdout} == {7}
+        assert process.returncode == 0
+        assert ran("sql", path, "SELECT count(*) AS n FROM event").stdout == " n\n--\n50\n"
+
+
 # ---- the shell ----
 
 PROMPT = r"pytrace> \S*$"
