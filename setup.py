@@ -1,7 +1,7 @@
 """Builds the three C modules and the protobuf module, and lays out the packages.
 
 `pytracer._hook` is the part that runs inside the traced program: plain C API, nothing else.
-`pytracer._core` (cffi) gives the dumper the same ring, records and segments. `pytracer.sqlite_trace`
+`pytracer._core` (cffi) gives the dumper the same ring, and the summaries. `pytracer.sqlite_trace`
 is no Python module but an extension of SQLite, which the reader loads into its connection.
 """
 

@@ -252,6 +252,7 @@ class Pump:
 
     def _take_events(self, store: Store, chunks: list[Chunk], compressor: ZstdCompressor) -> None:
         """Stores chunks of events, and releases those that are final."""
+        chunks.sort(key=lambda chunk: chunk.key)  # so that a stream's segments have rising ids
         for i in range(0, len(chunks), self._batch_size):
             batch = chunks[i : i + self._batch_size]
             segments = [self._segments.row(chunk, self._is_final(chunk), compressor) for chunk in batch]
