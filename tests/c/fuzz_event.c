@@ -6,7 +6,7 @@
  * With clang -fsanitize=fuzzer as it is. With -DFUZZ_ALONE it brings a driver of its own:
  * `fuzz_event SECONDS FILE...` mutates the files' bytes for so long.
  */
-#include "batch.h"
+#include "arguments.h"
 #include "summary.h"
 #include "text.h"
 
@@ -107,23 +107,31 @@ static uint32_t walk(const uint8_t *data, size_t size, int (*step)(struct segmen
     return cursor.index;
 }
 
-static void check_batches(const uint8_t *data, size_t size, uint32_t expected)
+/* The arguments as JSON: one line of printable ASCII, with as many objects as the event has values. */
+static void check_arguments(const uint8_t *data, size_t size)
 {
-    static struct batch_event events[7];
-    static struct batch_value values[9];
-    static char text[1000];
-    struct batch batch = {
-        .events = events, .event_capacity = 7, .values = values, .value_capacity = 9, .text = text,
-        .text_capacity = sizeof text, .clock = {INT64_MIN, 1, UINT64_MAX}, .with_values = true,
-    };
+    static struct text_buffer json;
     struct segment_walk cursor;
-    uint32_t count = 0;
-    int answer;
+    struct segment_event event;
 
     segment_open(&cursor, data, size, 0, INT32_MAX);
-    while ((answer = batch_next(&cursor, &batch)) > 0)
-        count += (uint32_t)answer;
-    CHECK(answer == BATCH_TOO_SMALL ? count < expected : count == expected);
+    while (segment_next(&cursor, &event) == 1) {
+        uint32_t objects = 0, expected = event.event.kind == EVENT_LOST ? 1 : event.event.value_count;
+        bool in_text = false;
+        json.size = 0;
+        CHECK(arguments_json(&json, &event.event, &run_code_undefined, &names));
+        for (size_t at = 0; at < json.size; at++) {
+            char c = json.text[at];
+            CHECK(c >= ' ' && c < 0x7f);
+            if (c == '\\')
+                at++;
+            else if (c == '"')
+                in_text = !in_text;
+            else
+                objects += !in_text && c == '{';
+        }
+        CHECK(!in_text && objects == expected);
+    }
 }
 
 /* The number of calls of a code that the list says; where it is not in it, UINT64_MAX. */
@@ -181,7 +189,7 @@ static void check_body(const uint8_t *data, size_t size)
     }
     count = walk(data, size, segment_next, true);
     CHECK(walk(data, size, segment_skim, false) >= count);
-    check_batches(data, size, count);
+    check_arguments(data, size);
     check_summary(data, size);
 }
 

@@ -66,6 +66,7 @@ def test_arbitrary_bytes_do_no_harm(tmp_path: Path, corpus: Path, compiler: str)
     copy_sources(tmp_path)
     program = tmp_path / "fuzz_event"
     sources = [str(tmp_path / f"{name}.c") for name in SOURCES]
+    sources += [str(ROOT / "csrc" / f"{name}.c") for name in ("arguments", "definitions")]
     build = [compiler, *FLAGS, *COMPILERS[compiler], f"-I{tmp_path}", "-o", str(program)]
     subprocess.run([*build, str(ROOT / "tests" / "c" / "fuzz_event.c"), *sources], check=True)
     if compiler == "clang":
