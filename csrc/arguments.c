@@ -31,6 +31,19 @@ bool text_append(struct text_buffer *buffer, text_writer *write, const struct va
     return true;
 }
 
+bool text_append_plain(struct text_buffer *buffer, struct string name)
+{
+    size_t size = 0;
+    do {
+        if (!text_reserve(buffer, size ? size : 64))
+            return false;
+        size = text_plain((const uint8_t *)name.text, name.size, buffer->text + buffer->size,
+                          buffer->capacity - buffer->size);
+    } while (size > buffer->capacity - buffer->size);
+    buffer->size += size;
+    return true;
+}
+
 bool argument_next(struct argument_walk *walk, const struct event *event, const struct run_code *code,
                    struct argument *argument)
 {
@@ -84,6 +97,19 @@ static const uint8_t *get_character(const uint8_t *p, const uint8_t *end, uint32
     good = good && read <= 0x10ffff;
     *code = good ? read : 0xfffd;
     return p + (good ? size : 1);
+}
+
+bool string_is_utf8(struct string string)
+{
+    const uint8_t *p = (const uint8_t *)string.text, *end = p + string.size;
+    while (p < end) {
+        uint32_t code = *p;
+        const uint8_t *next = code < 0x80 ? p + 1 : get_character(p, end, &code);
+        if ((code >= 0xd800 && code <= 0xdfff) || (code == 0xfffd && next == p + 1))
+            return false;
+        p = next;
+    }
+    return true;
 }
 
 /* A JSON string in ASCII. */
@@ -182,8 +208,8 @@ bool arguments_json(struct text_buffer *buffer, const struct event *event, const
         return false;
     while (argument_next(&walk, event, code, &argument))
         if (!put_plain(buffer, argument.position ? ", {\"name\": " : "{\"name\": ") ||
-            !put_json(buffer, argument.name.text, argument.name.size) ||
-            !put_plain(buffer, ", \"value\": ") || !put_text(buffer, text_value, &argument.value, names) ||
+            !put_json(buffer, argument.name.text, argument.name.size) || !put_plain(buffer, ", \"value\": ") ||
+            !put_text(buffer, text_value, &argument.value, names) ||
             !put_plain(buffer, ", \"type\": ") || !put_text(buffer, text_type, &argument.value, names) ||
             !put_plain(buffer, "}"))
             return false;

@@ -21,6 +21,12 @@ typedef size_t text_writer(const struct value *, const struct text_names *, char
 bool text_append(struct text_buffer *buffer, text_writer *write, const struct value *value,
                  const struct text_names *names);
 
+/* False: lone surrogates, or what is no UTF-8 at all; whoever takes texts for UTF-8 would stumble. */
+bool string_is_utf8(struct string string);
+
+/* Appends a name as text_plain shows it. */
+bool text_append_plain(struct text_buffer *buffer, struct string name);
+
 /* Walks an event's arguments as SQL and JSON have them: with the names that belong to them, and no
  * more than have one; the count of a lost event, too. Start with a zeroed walk. */
 struct argument_walk {

@@ -665,6 +665,20 @@ static int result_value(sqlite3_context *context, struct cursor *cursor, text_wr
     return SQLITE_OK;
 }
 
+/* The argument's name: a log's comes from the program as it is, and lies in the segment. */
+static int result_name(sqlite3_context *context, struct cursor *cursor)
+{
+    struct string name = cursor->current.name;
+    cursor->text.size = 0;
+    if (!string_is_utf8(name)) {
+        if (!text_append_plain(&cursor->text, name))
+            return SQLITE_NOMEM;
+        name = (struct string){cursor->text.text, cursor->text.size};
+    }
+    sqlite3_result_text(context, name.text, (int)name.size, SQLITE_TRANSIENT);
+    return SQLITE_OK;
+}
+
 static int result_arguments(sqlite3_context *context, struct cursor *cursor)
 {
     struct text_names names = run_type_names(cursor->at.segment->run);
@@ -745,9 +759,8 @@ static int argument_column(sqlite3_vtab_cursor *base, sqlite3_context *context, 
     case ARGUMENT_POSITION:
         sqlite3_result_int64(context, cursor->current.position);
         break;
-    case ARGUMENT_NAME: /* a log's names lie in the segment, which goes before the row's reader does */
-        sqlite3_result_text(context, cursor->current.name.text, (int)cursor->current.name.size, SQLITE_TRANSIENT);
-        break;
+    case ARGUMENT_NAME:
+        return result_name(context, cursor);
     case ARGUMENT_VALUE:
         return result_value(context, cursor, text_value);
     case ARGUMENT_TYPE:

@@ -428,3 +428,17 @@ def test_the_shell_takes_a_home_where_nothing_can_be_written(path: Path) -> None
     shell.expect(pexpect.EOF)
     shell.close()
     assert shell.exitstatus == 0
+
+
+# ---- names that a program makes up ----
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "traces.sqlite"
+    with Handmade(path) as database:
+        logged = event("log", 0, "text", 1, 2, names=["größe"])
+        logged.name.append(b"\xed\xa0\x80")  # a lone surrogate
+        database.segment(database.run(), [logged])
+    shown = asked(path, "SELECT name FROM argument", "--format", "csv")
+    assert shown.stderr == ""
+    assert shown.stdout.splitlines() == ["name", "message", "größe", r"\ud800"]
