@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -266,7 +265,6 @@ def evict(path: Path) -> None:
     connection.close()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="fork")
 def test_a_generator_that_a_forked_process_ends_too(record: Record, tmp_path: Path) -> None:
     recording = record(
         """
