@@ -6,6 +6,9 @@
 #ifndef PYTRACE_SQLITE_STORE_H
 #define PYTRACE_SQLITE_STORE_H
 
+#if !__has_include(<sqlite3ext.h>)
+#error "SQLite's headers are missing: install libsqlite3-dev (Debian, Ubuntu), sqlite-devel (Fedora) or sqlite-dev (Alpine)"
+#endif
 #include <sqlite3ext.h>
 
 #include "calls.h"

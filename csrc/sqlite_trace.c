@@ -12,13 +12,12 @@
  *
  * sqlite_store.c reads the ordinary tables; no other file knows SQLite. Nothing here writes.
  */
-#include <sqlite3ext.h>
+#include "sqlite_store.h"
 SQLITE_EXTENSION_INIT1
 
 #include <stdlib.h>
 
 #include "arguments.h"
-#include "sqlite_store.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 
