@@ -324,10 +324,10 @@ static void conditions_free(struct conditions *conditions)
     *conditions = (struct conditions){0};
 }
 
-/* The conditions as one predicate, `group` of them; NULL: no memory. Empties them. */
-static struct predicate *conditions_join(struct conditions *conditions, enum group group)
+/* The conditions as one predicate; NULL: no memory. Empties them. */
+static struct predicate *conditions_join(struct conditions *conditions)
 {
-    struct predicate *joined = predicate_group(group, conditions->members, conditions->count);
+    struct predicate *joined = predicate_group(GROUP_AND, conditions->members, conditions->count);
     free(conditions->members);
     *conditions = (struct conditions){0};
     return joined;
@@ -471,13 +471,13 @@ static int read_conditions(struct cursor *cursor, const char *plan, int count, s
         }
     }
     if (arguments.count) {
-        struct predicate *both = conditions_join(&again, GROUP_AND);
-        cursor->argument = conditions_join(&arguments, GROUP_AND);
+        struct predicate *both = conditions_join(&again);
+        cursor->argument = conditions_join(&arguments);
         struct predicate *any = predicate_group(GROUP_ANY, &both, 1);
         if (!cursor->argument || !add_condition(&events, any))
             goto failed;
     }
-    if (events.count && !(cursor->predicate = conditions_join(&events, GROUP_AND)))
+    if (events.count && !(cursor->predicate = conditions_join(&events)))
         goto failed;
     return SQLITE_OK;
 failed:
