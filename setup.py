@@ -71,8 +71,13 @@ class BuildPython(build_py):
 
 setup(
     cmdclass={"build_py": BuildPython},
-    packages=["pytracer", "pytracer.dumper", "pytracer.reader"],
-    package_dir={"pytracer": "pytracer", "pytracer.dumper": "dumper", "pytracer.reader": "reader"},
+    packages=["pytracer", "pytracer.dumper", "pytracer.reader", "pytracer.reader.screen"],
+    package_dir={
+        "pytracer": "pytracer",
+        "pytracer.dumper": "dumper",
+        "pytracer.reader": "reader",
+        "pytracer.reader.screen": "reader/screen",
+    },
     package_data={"pytracer": ["py.typed", "_hook.pyi"], "pytracer.dumper": ["schema.sql"]},
     include_package_data=False,
     py_modules=["pytrace"],
