@@ -21,7 +21,7 @@ KEYS = (
     "duration", "args",
 )  # fmt: skip
 
-_INDENT_MAX = 40  # levels that are shown by indentation; beyond, the depth is written
+INDENT_MAX = 40  # levels that are shown by indentation; beyond, the depth is written
 _decode = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder().encode  # ASCII, so that nothing in a name can break a line or a terminal
 
@@ -97,27 +97,31 @@ def csv_renderer() -> Renderer:
     return render
 
 
+def arguments(args: str) -> list[dict[str, str]]:
+    """An event's arguments: of each `name`, `value` and `type`."""
+    decoded: list[dict[str, str]] = _decode(args)[0]
+    return decoded
+
+
 @lru_cache(1024)
 def _values(args: str) -> list[str]:
     """The first argument's value (where there is none: empty), then name=value of each."""
-    values = _decode(args)[0]
+    values = arguments(args)
     return [values[0]["value"] if values else "", *[f"{arg['name']}={arg['value']}" for arg in values]]
 
 
 # ---- text ---------------------------------------------------------------------------------
 
-# kind: how its line starts, and its colour (SGR)
-_SIGNS = {
-    "call": ("->", ""),
-    "return": ("<-", "32"),
-    "exception": ("<!", "1;31"),
-    "yield": ("<~", "36"),
-    "resume": ("~>", "36"),
-    "throw": ("~!", "1;31"),
-    "raise": ("!!", "1;31"),
-    "log": ("--", "1"),
-    "lost": ("…", "1;33"),
-}
+# how a line starts, by kind
+SIGNS = {
+    "call": "->", "return": "<-", "exception": "<!", "yield": "<~", "resume": "~>", "throw": "~!",
+    "raise": "!!", "log": "--", "lost": "…",
+}  # fmt: skip
+# and its colour (SGR)
+_COLOURS = {
+    "call": "", "return": "32", "exception": "1;31", "yield": "36", "resume": "36", "throw": "1;31",
+    "raise": "1;31", "log": "1", "lost": "1;33",
+}  # fmt: skip
 _DIM = "2"
 
 
@@ -155,9 +159,9 @@ class TextRenderer:
             self._second, self._clock = second, time.strftime("%H:%M:%S", time.localtime(second))
         columns = self._columns.get((run, pid, tid, thread)) or self._column(run, pid, tid, thread)
         start = f"{self._clock}.{ns // 1000:06}  {columns}"
-        indent = "  " * depth if depth <= _INDENT_MAX else f"{'  ' * _INDENT_MAX}({depth}) "
-        sign, style = _SIGNS[kind]
-        what = printable(f"{sign} {self._what(event)}")
+        indent = "  " * depth if depth <= INDENT_MAX else f"{'  ' * INDENT_MAX}({depth}) "
+        style = _COLOURS[kind]
+        what = printable(f"{SIGNS[kind]} {self._what(event)}")
         if not self._colour:
             return f"{start}{indent}{what}"
         return f"\x1b[{_DIM}m{start}\x1b[0m{indent}" + (f"\x1b[{style}m{what}\x1b[0m" if style else what)
