@@ -21,6 +21,7 @@ ROWS = {
     "latency": "from a call to its being readable in the database",
     "query": "questions to databases of 1 to 100 million events",
     "completion": "completing a filter while it is typed",
+    "reader": "the reader in a terminal: from a key to the redrawn screen, beside less",
 }
 
 
@@ -44,7 +45,10 @@ def main() -> int:
     )
     parser.add_argument("--program", action="append", default=[], help="of the ten; may be repeated")
     parser.add_argument(
-        "--databases", default="", metavar="FOLDER", help="where the recordings for `query` are, or will be"
+        "--databases",
+        default="",
+        metavar="FOLDER",
+        help="where the recordings for `query` and `reader` are, or will be",
     )
     arguments = parser.parse_args()
     if unknown := set(arguments.rows) - set(ROWS):

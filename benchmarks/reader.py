@@ -1,0 +1,215 @@
+"""`pytrace read` in a terminal of 200x60, driven by keys: from a key to the last byte of the redraw.
+
+pager.py compares it with less, follow.py looks at new events while they are recorded.
+"""
+
+import random
+import statistics
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks import follow, pager, recordings
+from benchmarks.asking import SPAN, Question, ask, count, million
+from benchmarks.processes import Failed
+from benchmarks.recordings import RARE
+from benchmarks.report import Row, say, table
+from benchmarks.terminal import ROWS, Redraw, Terminal
+from benchmarks.variants import PYTRACE, Options
+
+READ = (*PYTRACE.command[: PYTRACE.command.index("-q")], "read")
+FRAME = 12  # rows of a full screen that need not be events, at most
+LAST = r"report\(done=10"  # of the few calls, the last: behind nine tenths of the recording
+ABSENT = "nowhere to be found"
+SPECIAL = {"right": b"\x1b[C", "left": b"\x1b[D", "backspace": b"\x7f"}
+# movements that are measured as jumps, or that wait for another key
+APART = ("first", "last", "percent", "time", "mark", "to-mark")
+
+
+def rows(options: Options) -> list[Row]:
+    if PYTRACE not in options.choose([PYTRACE]):
+        return []
+    where = recordings.folder(options.databases)
+    path = recordings.database(where, 20 if options.quick else 100)
+    rounds = options.rounds or (5 if options.quick else 20)
+    say(f"   {path}: {million(count(path))} million events")
+    recording = Recording(path)
+    return [
+        start(recording, rounds),
+        movements(recording, rounds),
+        jumps(recording, rounds),
+        search(recording, max(1, rounds // 5)),
+        filtering(recording, rounds),
+        *follow.rows(READ, options),
+        memory(recording, 1000 if options.quick else 10_000),
+        *pager.rows(READ, recordings.database(where, 5), max(1, rounds // 5)),
+    ]
+
+
+class Recording:
+    """What has to be known of a recording to find one's way in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.events = path, count(path)
+        self.first, self.last = ask(path, [Question(SPAN, repeat=1)]).answers[0].row
+        self._choice = random.Random(1)
+
+    def open(self) -> Terminal:
+        """A reader that has drawn its first page."""
+        reader = Terminal([*READ, str(self.path)])
+        reader.wait(lambda: bool(reader.idles), "at the start")
+        return reader
+
+    def random_time(self) -> bytes:
+        """The keys that go to a random time."""
+        return b"@+%.6fs\r" % self._choice.uniform(0, (self.last - self.first) / 1e9)
+
+    def one(self, sql: str, *parameters: object) -> int:
+        row = ask(self.path, [Question(sql, [parameters], 1)]).answers[0].row
+        return int(row[0])
+
+
+def clock(ns: int) -> bytes:
+    """A time as it is shown."""
+    return time.strftime(f"%H:%M:%S.{ns // 1000 % 1_000_000:06}", time.localtime(ns // 10**9)).encode()
+
+
+def milliseconds(times: Iterable[float]) -> tuple[str, str]:
+    """The median and the largest."""
+    all = [time * 1e3 for time in times]
+    return f"{statistics.median(all):.1f}", f"{max(all):.1f}"
+
+
+def start(recording: Recording, rounds: int) -> Row:
+    """From the start of the process until the time of an event far down stands on the screen."""
+    sql = "SELECT time FROM event ORDER BY time, id LIMIT 1 OFFSET ?"
+    low = clock(recording.one(sql, ROWS - FRAME))
+    first, full, idle = [], [], []
+    for _ in range(rounds):
+        with Terminal([*READ, str(recording.path)]) as reader:
+            full.append(reader.wait_for(low) - reader.started)
+            first.append(reader.output[0][0] - reader.started)
+            reader.wait(lambda: bool(reader.idles), "at the start")
+            idle.append(reader.idles[0] - reader.started)
+            reader.quit()
+    lines = [("first byte", first), ("first full page", full), ("all drawn", idle)]
+    say(table(("start, ms", "median", "largest"), [(name, *milliseconds(times)) for name, times in lines]))
+    median, largest = milliseconds(full)
+    return Row("reader: start to first full page", "300 ms", "150 ms", f"{median} ms (at worst {largest})")
+
+
+def movements(recording: Recording, rounds: int) -> Row:
+    """Each key that moves, at random places; the keys are those of the reader's own table."""
+    from pytracer.reader.screen import keys
+
+    moves = [command for _, group in keys.GROUPS[:2] for command in group if command.name not in APART]
+    times: dict[str, list[Redraw]] = {}
+    with recording.open() as reader:
+        for _ in range(rounds):
+            for move in moves:
+                reader.press(recording.random_time())
+                key = move.keys[0]
+                redraw = reader.press(SPECIAL.get(key, key.encode()))
+                times.setdefault(f"`{key}` {move.name}", []).append(redraw)
+        reader.quit()
+    say_redraws("key", times)
+    every = [redraw.last for redraws in times.values() for redraw in redraws]
+    medians = {name: statistics.median(redraw.last for redraw in redraws) for name, redraws in times.items()}
+    slowest = max(medians, key=lambda name: medians[name])
+    return Row(
+        "reader: key to redrawn screen, any movement",
+        "30 ms",
+        "16 ms",
+        f"{statistics.median(every) * 1e3:.1f} ms; the slowest key, {slowest}: {medians[slowest] * 1e3:.1f}; "
+        f"at worst {max(every) * 1e3:.1f}",
+    )
+
+
+def say_redraws(head: str, times: dict[str, list[Redraw]]) -> None:
+    heads = (f"{head}, ms", "first byte", "last byte: median", "largest", "all done: median", "largest")
+    lines = [
+        (
+            name,
+            milliseconds(of.first for of in redraws)[0],
+            *milliseconds(of.last for of in redraws),
+            *milliseconds(of.idle for of in redraws),
+        )
+        for name, redraws in times.items()
+    ]
+    say(table(heads, lines))
+
+
+def jumps(recording: Recording, rounds: int) -> Row:
+    """To the ends, to a per cent, to a time; always from somewhere else."""
+    times: dict[str, list[Redraw]] = {}
+    ends = {"G": clock(recording.last), "g": clock(recording.first)}
+    with recording.open() as reader:
+        for _ in range(rounds):
+            for name, keys in {"time": recording.random_time(), "G": b"G", "50%": b"50%", "g": b"g"}.items():
+                times.setdefault(name, []).append(reader.press(keys))
+                if name in ends and ends[name] not in reader.text:
+                    raise Failed(f"`{name}` did not go there")
+        reader.quit()
+    say_redraws("jump", times)
+    medians = [f"{name} {milliseconds(of.last for of in redraws)[0]}" for name, redraws in times.items()]
+    largest = max(redraw.last for redraws in times.values() for redraw in redraws)
+    measured = f"{', '.join(medians)} ms; at worst {largest * 1e3:.1f}"
+    return Row("reader: `G`, `g`, `50%`, to a time", "100 ms", "30 ms", measured)
+
+
+def search(recording: Recording, rounds: int) -> Row:
+    """From the first event to the last of ten hits, and to none; how many events are passed a second."""
+    sql = "SELECT time FROM event WHERE func = ? AND kind = 'call' ORDER BY time DESC LIMIT 1"
+    hit = recording.one(sql, RARE)
+    events = recording.one("SELECT count(*) FROM event WHERE time < ?", hit)
+    found, all = [], []
+    with recording.open() as reader:
+        for _ in range(rounds):
+            reader.press(b"g")
+            found.append(reader.press(b"/%s\r" % LAST.encode()).last)
+            if clock(hit) not in reader.text:
+                raise Failed("the search found something else")
+            reader.press(b"g")
+            all.append(reader.press(b"/%s\r" % ABSENT.encode()).idle)
+        reader.quit()
+    lines = []
+    for name, of, passed in ((LAST, found, events), (ABSENT, all, recording.events)):
+        median = statistics.median(of)
+        lines.append((name, f"{median:.2f}", f"{max(of):.2f}", f"{passed / median / 1e6:.1f}"))
+    say(table(("search", "median s", "largest", "million events/s"), lines))
+    return Row(
+        "reader: `/` to a hit far away, million events a second",
+        "10",
+        "40",
+        f"{lines[0][-1]}; through everything, without a hit: {lines[1][-1]}",
+    )
+
+
+def filtering(recording: Recording, rounds: int) -> Row:
+    """Setting a filter for a function that is called ten times, at random places."""
+    times: list[Redraw] = []
+    for _ in range(rounds):
+        with recording.open() as reader:
+            reader.press(recording.random_time())
+            times.append(reader.press(b"&func == '%s'\r" % RARE.encode()))
+            if reader.text.count(f".{RARE}(".encode()) != 10:
+                raise Failed("the filter shows something else")
+            reader.quit()
+    say_redraws("filter", {f"func == '{RARE}'": times})
+    median, largest = milliseconds(redraw.last for redraw in times)
+    what = "reader: filter set to first page, rare function"
+    return Row(what, "150 ms", "60 ms", f"{median} ms (at worst {largest})")
+
+
+def memory(recording: Recording, pages: int) -> Row:
+    """What was resident at most, after a walk: pages, mostly forward, and jumps in between."""
+    choice = random.Random(2)
+    with recording.open() as reader:
+        begun = reader.resident()
+        for page in range(pages):
+            jump = recording.random_time() if page % 100 == 99 else b""
+            reader.press(jump or choice.choices((b" ", b"b", b"%", b"x"), (75, 15, 5, 5))[0])
+        most = reader.resident()
+        reader.quit()
+    measured = f"{most / 2**20:.0f} MiB (of which at the start {begun / 2**20:.0f})"
+    return Row(f"reader: memory after {pages:,} pages", "150 MiB", "80 MiB", measured)
