@@ -1,0 +1,80 @@
+"""`pytrace read` in a terminal, with the words for what is on its screen."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from recording import environment
+from terminal import Terminal
+
+PYTRACE = [sys.executable, "-P", "-m", "pytracer"]
+_NOT_KEPT = ("TERM", "NO_COLOR", "EDITOR", "VISUAL", "TMUX", "LINES", "COLUMNS", "LC_ALL", "LC_CTYPE")
+
+
+def surroundings(home: Path, **changes: str) -> dict[str, str]:
+    """The environment of a reader: a terminal with 256 colours, UTF-8, UTC, a home of its own."""
+    kept = {name: value for name, value in environment().items() if name not in _NOT_KEPT}
+    return (
+        kept
+        | {
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "HOME": str(home),
+            "XDG_STATE_HOME": str(home / "state"),
+        }
+        | changes
+    )
+
+
+class Reader(Terminal):
+    """A reader. `start`: waits until the first page is there."""
+
+    def __init__(
+        self,
+        arguments: Sequence[object],
+        home: Path,
+        *,
+        rows: int = 24,
+        columns: int = 100,
+        cwd: Path | None = None,
+        command: Sequence[str] = (*PYTRACE, "read"),
+        stderr_too: bool = False,
+        **changes: str,
+    ) -> None:
+        super().__init__(
+            [*command, *map(str, arguments)],
+            rows=rows,
+            columns=columns,
+            cwd=cwd or home,
+            env=surroundings(home, **changes),
+            stderr_too=stderr_too,
+        )
+
+    @property
+    def current(self) -> str:
+        """The line under the cursor."""
+        return self.line(self.current_row)
+
+    @property
+    def current_row(self) -> int:
+        """The row of the screen that the cursor is on: the one that is blue, or stands out otherwise."""
+        for row in range(self.rows - 1):
+            first = self.cell(row, 0)
+            if first.bg == "blue" or (first.reverse and self.cell(row, self.columns - 1).reverse):
+                return row
+        raise AssertionError(f"there is no cursor on the screen\n{self.text}")
+
+    @property
+    def status(self) -> str:
+        """The last line."""
+        return self.line(self.rows - 1)
+
+    def quit(self) -> None:
+        """Ends the reader, which has to leave the terminal as it found it, and say nothing."""
+        self.press("q")
+        assert self.end() == 0, self.errors
+        assert self.errors == ""
+        assert self.as_before, self.emulator.modes
