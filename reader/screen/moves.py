@@ -1,0 +1,479 @@
+"""Ways through a recording: functions that find the event a key goes to. browser.py and actions.py call
+them, in the database thread.
+
+Three kinds. Pages (`after`, `before`, `nth`, `skip`) go along the events that a query asks for, the lines
+of the screen. `next_...` look for something among the events of a query, as a rule those of run and filter.
+All others go by structure, which is the same whatever is shown: the recorded calls of a thread.
+
+An event's depth says which open call it belongs to: a call, its return and all that happens in the
+function itself have the same. A generator is entered by its call and each time it is resumed, and left each
+time it yields. What was lost is not there to be found: functions that were left unseen count as open
+for as long as the depths allow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..model import EVENT, Row
+from ..query import INDEX_BITS, Query, one
+from .model import Position
+
+if TYPE_CHECKING:
+    from ..database import Database, Page
+    from .folds import Span
+
+_FOREVER = float("inf")
+_ENTERS = ("call", "resume", "throw")
+_LEAVES = ("return", "exception", "yield")
+_KINDS_ENTER = '(in kind "call" "resume" "throw")'
+_CROSSES = "kind IN ('call', 'resume', 'throw', 'return', 'exception', 'yield')"
+_CANDIDATES = 100  # events that may be the one asked for, and are told apart here
+_FEW, _MANY = 8, 4096  # raised exceptions that are looked at together: at first, and at most
+_SLOW_CALLS = 100  # so many calls of a run are slow, at least ...
+_EVENTS_FOR_A_SLOW_CALL = 100_000  # ... or one in so many events
+_FASTEST = 1000  # ns; what is quicker is never slow
+
+
+# ---- pages --------------------------------------------------------------------------------
+
+
+def after(
+    database: Database, query: Query, position: Position | None, count: int, seconds: float = _FOREVER
+) -> tuple[list[Row], bool]:
+    """Events behind a position (None: from the first on), in order, and whether there are no more.
+
+    At most `count`; fewer where they are large, or the next ones do not come within some seconds.
+    """
+    page = _page(database, query, position, count, seconds, backwards=False)
+    return page.made, page.ended
+
+
+def before(
+    database: Database, query: Query, position: Position | None, count: int, seconds: float = _FOREVER
+) -> tuple[list[Row], bool]:
+    """The same before a position (None: up to the last): the nearest ones, in the order of time."""
+    page = _page(database, query, position, count, seconds, backwards=True)
+    return page.made[::-1], page.ended
+
+
+def is_in(database: Database, query: Query, id: int) -> bool:
+    """Whether an event is among those of a query."""
+    return _first(database, query.also("id = ?", id), None) is not None
+
+
+def skip(database: Database, query: Query, position: Position, count: int) -> Row | None:
+    """The `count`-th event behind a position; a negative one: before it. None: there are fewer."""
+    if not count:
+        return None
+    time, id = position
+    sign, order = ("<", " DESC") if count < 0 else (">", "")
+    # all of it in the scan, which then passes over events without making rows of them
+    beyond = query.also(
+        f"time {sign}= ? AND event MATCH ?", time, f"(or ({sign} time {time}) ({sign} id {id}))"
+    )
+    sql = f"SELECT {EVENT} FROM event WHERE {beyond.where} ORDER BY time{order}, id{order} LIMIT 1 OFFSET ?"
+    found = database.page(sql, (*beyond.parameters, abs(count) - 1), _as_it_is, 1, _FOREVER).made
+    return found[0] if found else None
+
+
+def nth(database: Database, query: Query, number: int) -> Row | None:
+    """The event of this number, from 1 on; None: there are fewer.
+
+    Of all events of a run, those of segments that end before it are not read but counted: a segment that
+    is damaged counts with what it should have.
+    """
+    if number < 1:
+        return None
+    if query.where == "run = ?":
+        start, passed = _counted(database, int(query.parameters[0]), number - 1)
+        query, number = query.also("time >= ?", start), number - passed
+    sql = f"SELECT {EVENT} FROM event WHERE {query.where} ORDER BY time, id LIMIT 1 OFFSET ?"
+    found = database.page(sql, (*query.parameters, number - 1), _as_it_is, 1, _FOREVER).made
+    return found[0] if found else None
+
+
+def _counted(database: Database, run: int, most: int) -> tuple[int, int]:
+    """A time in ns, the start of a segment, and how many events of a run are earlier: at most `most`."""
+    from ..follow import Clock
+
+    clocks = database.query(
+        "iii", "SELECT clock_epoch_ns, clock_epoch_units, clock_scale FROM run WHERE id = ?", (run,)
+    )
+    starts = database.query(
+        "i",
+        "SELECT start FROM (SELECT start, sum(count) OVER (ORDER BY start ROWS UNBOUNDED PRECEDING) - count"
+        " AS earlier FROM segment WHERE run = ?) WHERE earlier <= ? ORDER BY start DESC LIMIT 1",
+        (run, most),
+    )
+    if not clocks or not starts:
+        return -(1 << 63), 0
+    clock, ((start,),) = Clock(*clocks[0]), starts
+    # an event that is earlier by less than a ns has the same time
+    slack = (1 << 32) // max(clock.scale, 1) + 1
+    ((whole,),) = database.query(
+        "i", 'SELECT coalesce(sum(count), 0) FROM segment WHERE run = ? AND "end" < ?', (run, start - slack)
+    )
+    crossing = database.query(
+        "i", 'SELECT id FROM segment WHERE run = ? AND start < ? AND "end" >= ?', (run, start, start - slack)
+    )
+    if not crossing:
+        return clock.ns(start), whole
+    ranges = [f"(between id {id << INDEX_BITS} {((id + 1) << INDEX_BITS) - 1})" for (id,) in crossing]
+    ((parts,),) = database.query(
+        "i",
+        "SELECT count(*) FROM event WHERE run = ? AND time < ? AND event MATCH ?",
+        (run, clock.ns(start), f"(or {' '.join(ranges)})"),
+    )
+    return clock.ns(start), whole + parts
+
+
+# ---- by structure -------------------------------------------------------------------------
+
+
+def partner(database: Database, row: Row) -> Row | None:
+    """What belongs to an event, across threads where a generator goes on in another.
+
+    call: the return or exception that ended it; None while it runs. return, exception: the call.
+    yield: the next time that the generator goes on; resume, throw: where it had yielded. Which of several
+    generators of one function an event is of was not recorded: those of the same thread and depth
+    go first. Any other event: the one that entered its function.
+    """
+    kind = row[6]
+    if kind == "call":
+        return _end_of(database, row)
+    if kind in ("return", "exception"):
+        return _call_of(database, row)
+    if kind == "yield":
+        return _nearest(
+            database, row, _same_function(row).also("kind IN ('resume', 'throw')"), backwards=False
+        )
+    if kind in ("resume", "throw"):
+        return _nearest(database, row, _same_function(row).also("kind = 'yield'"), backwards=True)
+    return _entered(database, row, row[11])
+
+
+def caller(database: Database, row: Row) -> Row | None:
+    """The event that entered the function that called this one; of what happens in a function between
+    being entered and left (raise, log, lost): that entered the function."""
+    inside = row[6] not in _ENTERS and row[6] not in _LEAVES
+    return _entered(database, row, row[11] if inside else row[11] - 1)
+
+
+def first_callee(database: Database, row: Row) -> Row | None:
+    """The first call that the event's function made since it was entered; its resuming a generator counts."""
+    start = _own(database, row)
+    if start is None:
+        return None
+    depth = row[11]
+    found = _first(
+        database,
+        _thread(row)
+        .also(f"depth <= ? AND {_CROSSES}", depth + 1)
+        .also("event MATCH ?", _enters_or_reaches(depth)),
+        _position(start),
+    )
+    return found if found and found[11] == depth + 1 else None
+
+
+def last_callee(database: Database, row: Row) -> Row | None:
+    """The last call that the event's function made before it was left; its resuming a generator counts."""
+    start = _own(database, row)
+    if start is None:
+        return None
+    depth, time, id = row[11], start[2], start[0]
+    left = row if row[6] in _LEAVES else _left(database, row)
+    within = _thread(row).also("depth = ? AND time >= ? AND event MATCH ?", depth + 1, time, _KINDS_ENTER)
+    found = _first(database, within, _position(left) if left else None, backwards=True)
+    return found if found and _position(found) > (time, id) else None
+
+
+def next_sibling(database: Database, row: Row) -> Row | None:
+    """The next call (or resuming of a generator) by the same caller at the event's depth."""
+    return _sibling(database, row, row, backwards=False)
+
+
+def previous_sibling(database: Database, row: Row) -> Row | None:
+    """The call (or resuming of a generator) before the event's own, by the same caller."""
+    return _sibling(database, row, _own(database, row) or row, backwards=True)
+
+
+def spans(database: Database, row: Row) -> list[Span]:
+    """The functions open at an event, its own included, outermost first: from where each was entered to
+    where it was left."""
+    from .folds import Span
+
+    sql = f"SELECT {EVENT} FROM stack(?) JOIN event ON event.id = stack.id ORDER BY stack.depth"
+    entered = database.page(sql, (row[0],), _as_it_is, 1 << 31, _FOREVER).made
+    ends = _ends(database, row, max((each[11] for each in entered), default=-1))
+    return [Span(each[1], each[3], each[4], each[11], each[0], ends.get(each[11])) for each in entered]
+
+
+def _end_of(database: Database, call: Row) -> Row | None:
+    found = database.query("nb", "SELECT duration, CAST(outcome AS BLOB) FROM call WHERE id = ?", (call[0],))
+    if not found or found[0][0] is None:
+        return None
+    lasted, outcome = found[0]
+    end = call[2] + lasted  # or a ns more, as both numbers were rounded down
+    ended = _same_function(call).also(
+        "kind = ? AND time BETWEEN ? AND ? AND duration = ?", outcome.decode(), end, end + 1, lasted
+    )
+    return _nearest(database, call, ended, backwards=False)
+
+
+def _call_of(database: Database, end: Row) -> Row | None:
+    lasted = end[12]
+    if lasted is None:
+        return None
+    start = end[2] - lasted
+    called = _function(end).also(
+        "run = ? AND kind = 'call' AND time BETWEEN ? AND ?", end[1], start - 1, start
+    )
+    # a process forked inside of the call may have ended it, too
+    return _nearest(database, end, called.also("pid = ?", end[3]), backwards=True) or _nearest(
+        database, end, called, backwards=True
+    )
+
+
+def _nearest(database: Database, row: Row, query: Query, *, backwards: bool) -> Row | None:
+    """The nearest one of the same thread and depth among the next events of a query; else the nearest."""
+    found = _page(database, query, _position(row), _CANDIDATES, _FOREVER, backwards=backwards).made
+    same = (each for each in found if (each[3], each[4], each[11]) == (row[3], row[4], row[11]))
+    return next(same, found[0] if found else None)
+
+
+def _entered(database: Database, row: Row, depth: int) -> Row | None:
+    """The event that entered the function that is open at a depth."""
+    if depth < 0:
+        return None
+    found = database.query("i", "SELECT id FROM stack(?) WHERE depth = ?", (row[0], depth))
+    return one(database, found[0][0]) if found else None
+
+
+def _own(database: Database, row: Row) -> Row | None:
+    """The event that entered the event's own function."""
+    if row[6] in _ENTERS:
+        return row
+    found = _entered(database, row, row[11])
+    if found is None or (row[6] in _LEAVES and found[7:10] != row[7:10]):
+        return None  # its beginning was lost
+    return found
+
+
+def _left(database: Database, row: Row) -> Row | None:
+    """The event with which, or before which, the event's function was left; None: it is still open."""
+    return _first(database, _thread(row).also(f"depth <= ? AND {_CROSSES}", row[11]), _position(row))
+
+
+def _ends(database: Database, row: Row, depth: int) -> dict[int, int]:
+    """For each depth up to this one the id of the event with which the function open there is left."""
+    ends: dict[int, int] = {}
+    position = _position(row)
+    if row[6] in _LEAVES:
+        ends[row[11]] = row[0]
+        depth = row[11] - 1
+    while depth >= 0:
+        query = _thread(row).also(f"depth <= ? AND {_CROSSES}", depth)
+        rows, ended = after(database, query, position, _CANDIDATES)
+        for each in rows:
+            for level in range(each[11], depth + 1):
+                ends[level] = each[0]
+            depth = min(depth, each[11] - 1)
+        if ended:
+            break
+        position = _position(rows[-1])
+    return ends
+
+
+def _sibling(database: Database, row: Row, start: Row, *, backwards: bool) -> Row | None:
+    depth = row[11]
+    around = _thread(row).also(f"depth <= ? AND {_CROSSES}", depth)
+    around = around.also("event MATCH ?", _enters_or_reaches(depth - 1))
+    found = _first(database, around, _position(start), backwards=backwards)
+    return found if found and found[11] == depth else None
+
+
+def _enters_or_reaches(depth: int) -> str:
+    """A function is entered, or the one that is open at a depth is left."""
+    return f"(or {_KINDS_ENTER} (<= depth {depth}))"
+
+
+# ---- next of something --------------------------------------------------------------------
+
+
+def next_of_function(database: Database, query: Query, row: Row, backwards: bool) -> Row | None:
+    """The next event of the same function: its name, module, file, and where known its line, are the same."""
+    wanted = query
+    for part in (_function(row), _line(row)):
+        wanted = wanted.also(part.where, *part.parameters)
+    return _first(database, wanted, _position(row), backwards=backwards)
+
+
+def next_of_thread(database: Database, query: Query, row: Row, backwards: bool) -> Row | None:
+    """The next event of the same thread."""
+    thread = _thread(row)
+    wanted = query.also(thread.where, *thread.parameters)
+    return _first(database, wanted, _position(row), backwards=backwards)
+
+
+def next_of_value(
+    database: Database, query: Query, row: Row, name: str, value: str, backwards: bool
+) -> Row | None:
+    """The next event with an argument of this name and value, as text; also 'return value' and the like."""
+    predicate = f"(any (and (= name {_quoted(name)}) (= value {_quoted(value)})))"
+    wanted = query.also(f"event MATCH {_sql(predicate.encode('utf-8', 'surrogatepass'))}")
+    return _first(database, wanted, _position(row), backwards=backwards)
+
+
+def next_exception(database: Database, query: Query, row: Row, backwards: bool) -> Row | None:
+    """Where the next exception starts: a `raise`, but not one of an exception that arrives from a function
+    called, so that one that passes through twenty functions is found once. One that is thrown into a
+    generator starts there; not GeneratorExit, by which a generator is closed."""
+    raised, position, count = query.also("kind = 'raise'"), _position(row), _FEW
+    while True:
+        page = _page(database, raised, position, count, _FOREVER, backwards=backwards)
+        arrived = _arrived(database, page.made)
+        for each in page.made:
+            if each[0] not in arrived:
+                return each
+        if page.ended:
+            return None
+        position, count = _position(page.made[-1]), min(count * 8, _MANY)
+
+
+def next_slow(database: Database, query: Query, row: Row, nanoseconds: int, backwards: bool) -> Row | None:
+    """The next end of a call that took at least so long."""
+    slow = query.also("kind IN ('return', 'exception') AND duration >= ?", nanoseconds)
+    return _first(database, slow, _position(row), backwards=backwards)
+
+
+def slow_enough(database: Database, run: int) -> int:
+    """A duration in ns that some calls of a run reached, a hundred or one in a hundred thousand events: the
+    longest of 1, 2, 5, 10, 20, ... for which that is so; at least a µs."""
+    found = database.query(
+        "iii",
+        "SELECT max(max_duration), sum(count), clock_scale FROM segment JOIN run ON run.id = segment.run"
+        " WHERE run.id = ? GROUP BY run.id",
+        (run,),
+    )
+    if not found:
+        return _FASTEST
+    units, events, scale = found[0]
+    longest, calls = units * scale >> 32, max(_SLOW_CALLS, events // _EVENTS_FOR_A_SLOW_CALL)
+    exponents = range(len(str(longest)), 2, -1)
+    steps = (digit * 10**exponent for exponent in exponents for digit in (5, 2, 1))
+    enough = (step for step in steps if step <= longest and _reached(database, run, step, calls))
+    return next(enough, _FASTEST)
+
+
+def _reached(database: Database, run: int, nanoseconds: int, calls: int) -> bool:
+    ((count,),) = database.query(
+        "i",
+        "SELECT count(*) FROM (SELECT 1 FROM event WHERE run = ? AND kind IN ('return', 'exception')"
+        " AND duration >= ? LIMIT ?)",
+        (run, nanoseconds, calls),
+    )
+    return bool(count == calls)
+
+
+def next_loss(database: Database, query: Query, row: Row, backwards: bool) -> Row | None:
+    """The next place where events were lost."""
+    return _first(database, query.also("kind = 'lost'"), _position(row), backwards=backwards)
+
+
+def _arrived(database: Database, raised: Iterable[Row]) -> set[int]:
+    """The ids of those that did not start where they were raised: in their thread, the event directly
+    before says that the same exception left a function, or that a generator is closed."""
+    previous = {}
+    by_id = {row[0] - 1: row for row in raised if row[0] & ((1 << INDEX_BITS) - 1)}
+    if by_id:
+        marks = ", ".join("?" * len(by_id))
+        sql = f"SELECT {EVENT} FROM event WHERE id IN ({marks}) AND kind IN ('exception', 'throw')"
+        page = database.page(sql, tuple(by_id), _as_it_is, len(by_id), _FOREVER)
+        previous = {by_id[row[0]][0]: row for row in page.made}
+    for row in raised:
+        if not row[0] & ((1 << INDEX_BITS) - 1):  # the first of its segment
+            found = _first(database, _thread(row), _position(row), backwards=True)
+            if found:
+                previous[row[0]] = found
+    return {row[0] for row in raised if row[0] in previous and _goes_on(previous[row[0]], row)}
+
+
+def _goes_on(previous: Row, row: Row) -> bool:
+    if previous[13] != row[13]:
+        return False
+    return previous[6] == "exception" or (previous[6] == "throw" and '"type": "GeneratorExit"' in row[13])
+
+
+# ---- queries ------------------------------------------------------------------------------
+
+
+def _page(
+    database: Database,
+    query: Query,
+    position: Position | None,
+    count: int,
+    seconds: float,
+    *,
+    backwards: bool,
+) -> Page[Row]:
+    """Events behind a position, or before it, the nearest first."""
+    if not backwards:
+        if position is None:
+            sql = f"SELECT {EVENT} FROM event WHERE {query.where} ORDER BY time, id"
+            return database.page(sql, query.parameters, _as_it_is, count, seconds)
+        sql = f"SELECT {EVENT} FROM event WHERE {query.where} AND time >= ? ORDER BY time, id"
+        return database.page(sql, (*query.parameters, position[0]), _as_it_is, count, seconds, position)
+    if position is not None:
+        time, id = position
+        # with the + SQLite does not make two scans of the OR
+        query = query.also("time <= ? AND (time < ? OR +id < ?)", time, time, id)
+    sql = f"SELECT {EVENT} FROM event WHERE {query.where} ORDER BY time DESC, id DESC"
+    return database.page(sql, query.parameters, _as_it_is, count, seconds)
+
+
+def _first(
+    database: Database, query: Query, position: Position | None, *, backwards: bool = False
+) -> Row | None:
+    found = _page(database, query, position, 1, _FOREVER, backwards=backwards).made
+    return found[0] if found else None
+
+
+def _thread(row: Row) -> Query:
+    return Query("run = ? AND pid = ? AND tid = ?", (row[1], row[3], row[4]))
+
+
+def _function(row: Row) -> Query:
+    _, _, _, _, _, _, _, module, func, file, *_ = row
+    return Query(f"func = {_sql(func)} AND module = {_sql(module)} AND file = {_sql(file)}", ())
+
+
+def _line(row: Row) -> Query:
+    """That an event's function begins where this one's does, as far as the events say so."""
+    if row[6] in _ENTERS or row[6] in _LEAVES:
+        return Query("event MATCH ?", (f'(or (= line {row[10]}) (in kind "raise" "log"))',))
+    return Query("1", ())
+
+
+def _same_function(row: Row) -> Query:
+    """Events of the same function in the same process."""
+    return _function(row).also("run = ? AND pid = ? AND line = ?", row[1], row[3], row[10])
+
+
+def _sql(text: bytes) -> str:
+    """A text, whatever bytes it is made of, as SQL."""
+    return f"CAST(x'{text.hex()}' AS TEXT)"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _position(row: Row) -> Position:
+    return row[2], row[0]
+
+
+def _as_it_is(row: Row) -> Row:
+    return row

@@ -1,0 +1,72 @@
+"""Places to come back to: the way that was gone, and marks. browser.py and actions.py use them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable
+from typing import NamedTuple
+
+from .model import Position
+
+_MOST = 200  # places each way
+
+
+class Place(NamedTuple):
+    """What was shown (compared, not looked into), which event was under the cursor (None: there was none),
+    and in which row of the screen."""
+
+    view: Hashable
+    position: Position | None
+    row: int
+
+
+class Trail:
+    """Back and forward through jumps, as in a browser."""
+
+    def __init__(self) -> None:
+        self._behind: deque[Place] = deque(maxlen=_MOST)
+        self._ahead: deque[Place] = deque(maxlen=_MOST)
+
+    @property
+    def latest(self) -> Place | None:
+        """Where the last jump began."""
+        return self._behind[-1] if self._behind else None
+
+    def push(self, place: Place) -> None:
+        """A jump begins here. There is no way forward from where it goes."""
+        self._ahead.clear()
+        if not self._behind or self._behind[-1] != place:
+            self._behind.append(place)
+
+    def back(self, current: Place) -> Place | None:
+        """The place before; None: this is the first."""
+        return _step(current, self._behind, self._ahead)
+
+    def forward(self, current: Place) -> Place | None:
+        """The place that `back` came from; None: this is the last."""
+        return _step(current, self._ahead, self._behind)
+
+
+def _step(current: Place, source: deque[Place], target: deque[Place]) -> Place | None:
+    while source:
+        place = source.pop()
+        if place != current:  # a jump that went nowhere
+            target.append(current)
+            return place
+    return None
+
+
+class Marks:
+    """Places with a letter."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, Place] = {}
+
+    def set(self, letter: str, place: Place) -> None:
+        """Raises ValueError: that is no letter."""
+        if len(letter) != 1 or not letter.isalpha():
+            raise ValueError("a mark is a letter")
+        self._places[letter] = place
+
+    def get(self, letter: str) -> Place | None:
+        return self._places.get(letter)
