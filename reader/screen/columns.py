@@ -29,7 +29,7 @@ class Columns:
         self._process = len(processes) > len(several) if look.process is None else look.process
         self._thread = len(threads) > len(several) if look.thread is None else look.thread
         self._thread_width = look.width("thread")
-        if "thread" not in dict(look.widths):
+        if not dict(look.widths).get("thread"):  # no wider than needed
             widest = max((cells(self._name(source.tid, source.thread)) for source in sources), default=1)
             self._thread_width = min(widest, self._thread_width)
         self._duration_width = look.width("duration")

@@ -53,12 +53,12 @@ class Liner:
         else:
             pieces.append(("dim", f"{' ' * (self._look.indent * INDENT_MAX)}({depth}) "))
         if closed:
-            pieces += [("call", _CLOSED + " "), *self.called(event), *self._came(outcome)]
+            pieces += [("call", _CLOSED + " "), *self._called(event), *self._came(outcome)]
         else:
-            self._add(event, pieces)
+            pieces += self.what(event)
         return joined(pieces)
 
-    def called(self, event: Row) -> Pieces:
+    def _called(self, event: Row) -> Pieces:
         """The function with its arguments."""
         function = self._names(event[7], event[8])[0]
         args = event[13]
@@ -68,10 +68,7 @@ class Liner:
         given = arguments(args)
         if self._look.sort:
             given = sorted(given, key=itemgetter("name"))
-        pieces: Pieces = [("call", function + "(")]
-        self._add_named(given, ", ", pieces)
-        pieces.append(("call", ")"))
-        return pieces
+        return [("call", function + "("), *self._named(given, ", "), ("call", ")")]
 
     def _came(self, outcome: Row | None) -> Pieces:
         if outcome is None:
@@ -81,42 +78,38 @@ class Liner:
             return [("exception", f" ! {value}" if value else " !")]
         return [("return", " = "), ("value", value)] if value else []
 
-    def _add(self, event: Row, pieces: Pieces) -> None:
+    def what(self, event: Row) -> Pieces:
+        """An event without its columns."""
         kind = event[6]
         style, sign = _STYLES[kind], self._look.own(SIGNS[kind]) + " "
         if kind == "call":
-            pieces.append((style, sign))
-            pieces += self.called(event)
-            return
+            return [(style, sign), *self._called(event)]
         if kind == "lost":
             number = self._value(event)
             number = f"{int(number):,}" if number.isdecimal() else "some"
-            pieces.append((style, f"{sign}{number} events lost{self._look.own(' …')}"))
-            return
+            return [(style, f"{sign}{number} events lost{self._look.own(' …')}")]
         if kind == "log":
             message, *named = arguments(event[13]) or [{"value": ""}]
-            pieces += [(style, sign + self._shown(message["value"])), ("", "  " if named else "")]
-            self._add_named(named, "  ", pieces)
-            return
+            start = [(style, sign + self._shown(message["value"])), ("", "  " if named else "")]
+            return start + self._named(named, "  ")
         full, short = self._names(event[7], event[8])
         if kind == "resume":
-            pieces.append((style, sign + full))
-            return
+            return [(style, sign + full)]
         value = self._value(event)
-        if kind in _LOUD:
-            line = f"  line {event[10]}" if kind == "raise" and event[10] else ""
-            pieces.append((style, f"{sign}{short}: {value}{line}" if value else f"{sign}{short}{line}"))
-        elif value:
-            pieces += [(style, f"{sign}{short}: "), ("value", value)]
-        else:
-            pieces.append((style, sign + short))
+        what = f"{sign}{short}: " if value else sign + short
+        if kind not in _LOUD:
+            return [(style, what), ("value", value)]
+        line = f"  line {event[10]}" if kind == "raise" and event[10] else ""
+        return [(style, what + value + line)]
 
-    def _add_named(self, given: list[dict[str, str]], between: str, pieces: Pieces) -> None:
+    def _named(self, given: list[dict[str, str]], between: str) -> Pieces:
         shown = self._shown
+        pieces: Pieces = []
         last = len(given) - 1
         for place, each in enumerate(given):
             value = f"={shown(each['value'])}"
             pieces += [("name", shown(each["name"])), ("", value if place == last else value + between)]
+        return pieces
 
     def _value(self, event: Row) -> str:
         """What it returned, yielded, raised or lost."""

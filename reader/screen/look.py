@@ -12,6 +12,9 @@ TIMES = ("clock", "date", "start", "off")
 WIDTHS = {"id": 12, "time": 26, "duration": 7, "run": 4, "process": 7, "thread": 20, "file": 30}
 
 
+_OTHERWISE = str.maketrans({"µ": "u", "…": "...", "│": "|"})
+
+
 @dataclass(frozen=True)
 class Look:
     """`thread`, `process` and `run` are None where the column is to be there only if there are several."""
@@ -26,12 +29,12 @@ class Look:
     values: bool = True  # of arguments, and what is returned
     sort: bool = False  # arguments by name
     indent: int = 2  # spaces a level
-    widths: tuple[tuple[str, int], ...] = ()  # columns that have another one than in WIDTHS
+    widths: tuple[tuple[str, int], ...] = ()  # columns that have another one than in WIDTHS; 0: as there
     ascii: bool = False  # for terminals that have nothing else
 
     def width(self, column: str) -> int:
-        """Cells of a column, at least one."""
-        return max(dict(self.widths).get(column, WIDTHS[column]), 1)
+        """Cells of a column."""
+        return dict(self.widths).get(column) or WIDTHS[column]
 
     def shown(self, text: str) -> str:
         """Recorded text as this terminal may get it."""
@@ -43,4 +46,4 @@ class Look:
 
     def own(self, text: str) -> str:
         """Text of ours as this terminal has it."""
-        return text.replace("µ", "u").replace("…", "...") if self.ascii else text
+        return text.translate(_OTHERWISE) if self.ascii else text

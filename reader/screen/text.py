@@ -141,17 +141,17 @@ def with_hits(line: Line, hits: Iterable[tuple[int, int]]) -> Line:
     return Line(line.text, tuple(sorted(spans)))
 
 
-def encoded(markup: Markup, width: int) -> tuple[bytes, list[tuple[str | None, int]]]:
-    """A row as urwid's canvases have it: UTF-8, filled up to `width` cells; style and length in bytes."""
+def encoded(markup: Markup, width: int) -> tuple[bytes, list[tuple[str, int]]]:
+    """A row as urwid's canvases have it: UTF-8, filled up to `width` cells; styles with lengths in bytes."""
     texts, attributes = [], []
     for style, text in markup.runs:
         data = text.encode()
         texts.append(data)
-        attributes.append((style or None, len(data)))
+        attributes.append((style, len(data)))
     rest = width - markup.cells
     if rest > 0:
         texts.append(b" " * rest)
-        attributes.append((None, rest))
+        attributes.append(("", rest))
     return b"".join(texts), attributes
 
 
