@@ -22,7 +22,7 @@ VALUES = (
     "\ud800 lone \udfff",
     "\u2028 \u2029 \x85 \x00",
     "\ufeff\ufffe\uffff\U000e0001\u00ad\u200b",
-    "wide｜" * 40 + "end",
+    "wide\uff5c" * 40 + "end",
     "a" * 200,
 )
 

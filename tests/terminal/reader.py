@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,23 +55,44 @@ class Reader(Terminal):
         )
 
     @property
+    def current_row(self) -> int:
+        """The row of the screen that the cursor is on: the one that is blue, or stands out otherwise."""
+        for row in range(self.rows - 1):
+            if self.cell(row, 0).bg == "blue":
+                return row
+        raise AssertionError(f"there is no cursor on the screen\n{self.text}")
+
+    @property
     def current(self) -> str:
         """The line under the cursor."""
         return self.line(self.current_row)
 
     @property
-    def current_row(self) -> int:
-        """The row of the screen that the cursor is on: the one that is blue, or stands out otherwise."""
-        for row in range(self.rows - 1):
-            first = self.cell(row, 0)
-            if first.bg == "blue" or (first.reverse and self.cell(row, self.columns - 1).reverse):
-                return row
-        raise AssertionError(f"there is no cursor on the screen\n{self.text}")
+    def id(self) -> int:
+        """The event under the cursor, where the ids are shown (-N)."""
+        return int(self.current.split()[0])
+
+    @property
+    def ids(self) -> list[int]:
+        """The events on the screen, where the ids are shown (-N)."""
+        plain = [row for row in range(self.rows) if self.cell(row, 0).bg != "white"]
+        starts = [re.match(r" *(\d{6,})  ", self.line(row)) for row in plain]
+        return [int(start[1]) for start in starts if start]
 
     @property
     def status(self) -> str:
-        """The last line."""
+        """The line that says where we are."""
+        return self.line(self.rows - 2)
+
+    @property
+    def message(self) -> str:
+        """The last line: messages and prompts."""
         return self.line(self.rows - 1)
+
+    def say(self, text: str) -> Reader:
+        """Types a command behind `:`, and waits until it is done."""
+        self.press(":").type(text).press("enter").settled()
+        return self
 
     def quit(self) -> None:
         """Ends the reader, which has to leave the terminal as it found it, and say nothing."""
