@@ -10,19 +10,19 @@ def show(word: str, arguments: list[str]) -> int:
     from .reader import commands
 
     match word:
+        case "read":
+            return commands.read_main(arguments)
         case "print":
             return commands.print_main(arguments)
         case "sql":
             return commands.sql_main(arguments)
-        case "info":
-            return commands.info_main(arguments)
-    raise Mistake(f"{word!r} is not available in this version; use: pytrace print")
+    return commands.info_main(arguments)
 
 
 def main() -> int:
     """Returns the exit status; 2 after a mistake that the user can mend. Recording a program does not
     return: this process becomes the program."""
-    word, *rest = sys.argv[1:] or ["print"]
+    word, *rest = sys.argv[1:] or ["read"]
     try:
         if word in WORDS:
             return show(word, rest)

@@ -1,4 +1,4 @@
-"""`pytrace print`, `pytrace sql` and `pytrace info`: their options, exit statuses and messages.
+"""`pytrace read`, `print`, `sql` and `info`: their options, exit statuses and messages.
 
 Called by the command line with the arguments behind the word. Status 0: shown; 2: it could not be
 shown, or not all of it, and standard error says why; 130: Ctrl-C; 141: nobody reads the output any
@@ -11,6 +11,27 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+
+
+def read_main(argv: list[str]) -> int:
+    """Shows what was recorded on a screen; prints it where there is no terminal. Returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="pytrace read",
+        description="Read what was recorded, like less: h shows the keys. Without a terminal it is printed.",
+        allow_abbrev=False,
+    )
+    _add_database(parser)
+    parser.add_argument("--filter", metavar="F", default="", help="only events that meet it: docs/filters.md")
+    parser.add_argument(
+        "--run", metavar="N|all", type=_run_number, default=0, help="which recording (the newest by default)"
+    )
+    options = parser.parse_args(argv)
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
+        return print_main(argv)
+    if os.environ.get("TERM", "dumb") in ("dumb", "unknown"):
+        _complain("this terminal cannot show a screen (TERM); printing instead, as `pytrace print` does")
+        return print_main(argv)
+    return _guarded(lambda: _read(options))
 
 
 def print_main(argv: list[str]) -> int:
@@ -145,6 +166,17 @@ def _complain(message: str) -> None:
     from .output import complain
 
     complain(message)
+
+
+def _read(options: argparse.Namespace) -> int:
+    from .filter_tree import FilterError
+    from .screen import main
+
+    try:
+        return main.run(options)
+    except FilterError as error:
+        print(f"pytrace: this filter cannot be read:\n{error}", file=sys.stderr)
+        return 2
 
 
 def _print(options: argparse.Namespace) -> int:

@@ -32,7 +32,7 @@ _CROSSES = "kind IN ('call', 'resume', 'throw', 'return', 'exception', 'yield')"
 _CANDIDATES = 100  # events that may be the one asked for, and are told apart here
 _FEW, _MANY = 8, 4096  # raised exceptions that are looked at together: at first, and at most
 _SLOW_CALLS = 100  # so many calls of a run are slow, at least ...
-_EVENTS_FOR_A_SLOW_CALL = 100_000  # ... or one in so many events
+_EVENTS_FOR_A_SLOW_CALL = 300_000  # ... or one in so many events
 _FASTEST = 1000  # ns; what is quicker is never slow
 
 
@@ -349,7 +349,7 @@ def next_slow(database: Database, query: Query, row: Row, nanoseconds: int, back
 
 
 def slow_enough(database: Database, run: int) -> int:
-    """A duration in ns that some calls of a run reached, a hundred or one in a hundred thousand events: the
+    """A duration in ns that some calls of a run reached, a hundred or one in 300,000 events: the
     longest of 1, 2, 5, 10, 20, ... for which that is so; at least a µs."""
     found = database.query(
         "iii",
@@ -380,6 +380,14 @@ def _reached(database: Database, run: int, nanoseconds: int, calls: int) -> bool
 def next_loss(database: Database, query: Query, row: Row, backwards: bool) -> Row | None:
     """The next place where events were lost."""
     return _first(database, query.also("kind = 'lost'"), _position(row), backwards=backwards)
+
+
+def deepest(database: Database, run: int | None) -> int:
+    """How many levels of calls a run (None: all runs) has."""
+    ((depth,),) = database.query(
+        "n", "SELECT max(max_depth) FROM segment WHERE ?1 = 0 OR run = ?1", (run or 0,)
+    )
+    return 0 if depth is None else depth + 1
 
 
 def _arrived(database: Database, raised: Iterable[Row]) -> set[int]:

@@ -1,0 +1,603 @@
+"""What each command does. A method for each of the table in keys.py, called by the app with the number
+that was typed before the key, or None. Those that ask the database are tasks (browser.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ..filter_units import DURATION_FORMS
+from ..filter_units import duration as nanoseconds
+from ..model import Row, text
+from ..query import Query
+from . import keys, moves
+from .browser import Task
+from .folds import Folds, Span
+from .view import View
+
+if TYPE_CHECKING:
+    from ..database import Database
+    from .app import App
+
+Count = int | None
+_TIMES = ("clock", "date", "start", "off")
+_EVENT_KINDS = frozenset(("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost"))
+
+
+class Mistake(Exception):
+    """Something cannot be done; the message says why."""
+
+
+class Actions:
+    """The commands, on an app."""
+
+    def __init__(self, app: App) -> None:
+        self.app, self.browser = app, app.browser
+        self._half: int | None = None  # lines of half a screen, once given
+
+    def _row(self) -> Row:
+        """The event under the cursor."""
+        item = self.browser.current
+        if item is None:
+            raise Mistake("there is no event here")
+        return item.row
+
+    # ---- moving ----
+
+    def forward_line(self, count: Count) -> Task[None]:
+        return self.browser.scroll(count or 1)
+
+    def backward_line(self, count: Count) -> Task[None]:
+        return self.browser.scroll(-(count or 1))
+
+    def forward_window(self, count: Count) -> Task[None]:
+        return self.browser.scroll(count or max(len(self.browser.shown()), 1))
+
+    def backward_window(self, count: Count) -> Task[None]:
+        return self.browser.scroll(-(count or max(self.browser.height, 1)))
+
+    def forward_half(self, count: Count) -> Task[None]:
+        self._half = count or self._half
+        return self.browser.scroll(self._half or max(self.browser.height // 2, 1))
+
+    def backward_half(self, count: Count) -> Task[None]:
+        self._half = count or self._half
+        return self.browser.scroll(-(self._half or max(self.browser.height // 2, 1)))
+
+    def first(self, count: Count) -> Task[None]:
+        self._remember()
+        if count:
+            yield from self._nth(count)
+        else:
+            yield from self.browser.first()
+
+    def last(self, count: Count) -> Task[None]:
+        self._remember()
+        if count:
+            yield from self._nth(count)
+        else:
+            yield from self.browser.last()
+
+    def _nth(self, number: int) -> Task[None]:
+        query = self.browser.query()
+        row = yield lambda database: moves.nth(database, query, number)
+        if row is None:
+            self.app.say("there are fewer events than that")
+            yield from self.browser.last()
+        else:
+            yield from self.browser.show((row[2], row[0]), 0)
+
+    def percent(self, count: Count) -> Task[None]:
+        self._remember()
+        timeline = self.app.timeline
+        share = min(count or 0, 100) / 100
+        if timeline is None or timeline.events == 0 or share == 0:
+            yield from self.browser.first()
+        elif share == 1:
+            yield from self.browser.last()
+        else:
+            yield from self.browser.show((timeline.time_at(share), 0), 0)
+
+    def time(self, count: Count) -> None:
+        self.app.ask_line("time: ", self.go_to_time, history="time")
+
+    def go_to_time(self, wanted: str) -> Task[None]:
+        from .when import when
+
+        run = self.app.run_shown()
+        timeline = self.app.timeline
+        if run is None:
+            raise Mistake("there is no recording yet")
+        try:
+            at = when(wanted, run, timeline.last if timeline else run.started)
+        except ValueError as error:
+            raise Mistake(str(error)) from None
+        self._remember()
+        yield from self.browser.show((at, 0), 0)
+
+    def cursor_down(self, count: Count) -> Task[None]:
+        return self.browser.move_cursor(count or 1)
+
+    def cursor_up(self, count: Count) -> Task[None]:
+        return self.browser.move_cursor(-(count or 1))
+
+    def right(self, count: Count) -> None:
+        self.browser.left += count or max(self.browser.width // 2, 1)
+
+    def left(self, count: Count) -> None:
+        self.browser.left = max(self.browser.left - (count or max(self.browser.width // 2, 1)), 0)
+
+    # ---- jumping ----
+
+    def _remember(self) -> None:
+        self.browser.trail.push(self.browser.place())
+
+    def _jump(self, question: Callable[[Database], Row | None], nothing: str) -> Task[None]:
+        row = yield question
+        if row is None:
+            self.app.say(nothing)
+        elif not (yield from self.browser.go(row)):
+            self.app.say("the filter hides it: & with an empty line shows all events")
+
+    def _structural(self, move: Callable[[Database, Row], Row | None], nothing: str) -> Task[None]:
+        row = self._row()
+        return self._jump(lambda database: move(database, row), nothing)
+
+    def partner(self, count: Count) -> Task[None]:
+        if count is not None:
+            return self.percent(count)
+        return self._structural(moves.partner, "nothing belongs to this event: it has not ended, or was not recorded")
+
+    def caller(self, count: Count) -> Task[None]:
+        for _ in range(min(count or 1, 1000)):
+            yield from self._structural(moves.caller, "this is the outermost call")
+
+    def first_callee(self, count: Count) -> Task[None]:
+        return self._structural(moves.first_callee, "it made no call")
+
+    def last_callee(self, count: Count) -> Task[None]:
+        return self._structural(moves.last_callee, "it made no call")
+
+    def next_sibling(self, count: Count) -> Task[None]:
+        return self._structural(moves.next_sibling, "no further call on this level")
+
+    def previous_sibling(self, count: Count) -> Task[None]:
+        return self._structural(moves.previous_sibling, "no call before on this level")
+
+    def _next(
+        self, move: Callable[[Database, Query, Row], Row | None], count: Count, nothing: str
+    ) -> Task[None]:
+        """The N-th next of something within run and filter."""
+        row, events = self._row(), self.browser.events()
+        for left in range(min(count or 1, 10_000), 0, -1):
+            found = yield partial(move, query=events, row=row)
+            if found is None:
+                self.app.say(nothing if left == (count or 1) else f"{nothing}; this is the last one")
+                break
+            row = found
+        if row is not self._row():
+            yield from self.browser.go(row)
+
+    def next_function(self, count: Count) -> Task[None]:
+        return self._next(partial(moves.next_of_function, backwards=False), count, "no later event of this function")
+
+    def previous_function(self, count: Count) -> Task[None]:
+        return self._next(partial(moves.next_of_function, backwards=True), count, "no earlier event of this function")
+
+    def next_thread(self, count: Count) -> Task[None]:
+        return self._next(partial(moves.next_of_thread, backwards=False), count, "no later event of this thread")
+
+    def previous_thread(self, count: Count) -> Task[None]:
+        return self._next(partial(moves.next_of_thread, backwards=True), count, "no earlier event of this thread")
+
+    def next_value(self, count: Count) -> Task[None]:
+        return self._value(count, False)
+
+    def previous_value(self, count: Count) -> Task[None]:
+        return self._value(count, True)
+
+    def _value(self, count: Count, backwards: bool) -> Task[None]:
+        """Of one argument at once, of several the one that is chosen."""
+        from .menu import Choice
+
+        values = self.app.arguments(self._row())
+        if not values:
+            raise Mistake("this event has no value")
+        word = "earlier" if backwards else "later"
+
+        def of(name: str, value: str) -> Task[None]:
+            move = partial(moves.next_of_value, name=name, value=value, backwards=backwards)
+            return self._next(move, count, f"no {word} event with {name} = {value[:40]}")
+
+        if len(values) == 1:
+            return of(*values[0])
+        last = self.app.last_value
+        if last in values and self.app.repeated:  # the key again: the same argument
+            return of(*last)
+
+        def chosen(value: tuple[str, str]) -> Task[None]:
+            self.app.last_value = value
+            return of(*value)
+
+        choices = [Choice(f"{name} = {value}", (name, value), "") for name, value in values]
+        self.app.choose(f"{word} event with the value of", choices, chosen)
+        return _nothing()
+
+    def next_exception(self, count: Count) -> Task[None]:
+        return self._next(partial(moves.next_exception, backwards=False), count, "no later exception")
+
+    def previous_exception(self, count: Count) -> Task[None]:
+        return self._next(partial(moves.next_exception, backwards=True), count, "no earlier exception")
+
+    def next_slow(self, count: Count) -> Task[None]:
+        return self._slow(count, False)
+
+    def previous_slow(self, count: Count) -> Task[None]:
+        return self._slow(count, True)
+
+    def _slow(self, count: Count, backwards: bool) -> Task[None]:
+        from ..render import duration
+
+        app = self.app
+        if count:
+            app.slow = count * 1_000_000
+        if app.slow is None:
+            run = self._row()[1]
+            app.slow = yield lambda database: moves.slow_enough(database, run)
+        move = partial(moves.next_slow, nanoseconds=app.slow, backwards=backwards)
+        word = "earlier" if backwards else "later"
+        least = f"{duration(app.slow)} or more (N and the key: N milliseconds; :slow 5ms)"
+        app.say(f"calls of {least}")
+        yield from self._next(move, None, f"no {word} call of {least}")
+
+    def next_loss(self, count: Count) -> Task[None]:
+        return self._next(partial(moves.next_loss, backwards=False), count, "nothing was lost later")
+
+    def previous_loss(self, count: Count) -> Task[None]:
+        return self._next(partial(moves.next_loss, backwards=True), count, "nothing was lost earlier")
+
+    def back(self, count: Count) -> Task[None]:
+        return self._travel(self.browser.trail.back, "this is where we began")
+
+    def forward(self, count: Count) -> Task[None]:
+        return self._travel(self.browser.trail.forward, "there is nothing to go forward to")
+
+    def _travel(self, step: Callable[[Any], Any], nothing: str) -> Task[None]:
+        place = step(self.browser.place())
+        if place is None:
+            self.app.say(nothing)
+            return
+        yield from self.browser.return_to(place)
+        self.app.view_changed()
+
+    def mark(self, letter: str) -> None:
+        self.app.marks.set(letter, self.browser.place())
+        self.app.say(f"marked: '{letter} comes back here")
+
+    def to_mark(self, letter: str) -> Task[None]:
+        if letter == "^":
+            yield from self.first(None)
+        elif letter == "$":
+            yield from self.last(None)
+        else:
+            place = self.browser.trail.latest if letter == "'" else self.app.marks.get(letter)
+            if place is None:
+                raise Mistake(f"there is no mark {letter}: m{letter} sets one")
+            self._remember()
+            yield from self.browser.return_to(place)
+            self.app.view_changed()
+
+    # ---- searching ----
+
+    def search(self, count: Count) -> None:
+        self.app.ask_search(False, count or 1)
+
+    def search_backward(self, count: Count) -> None:
+        self.app.ask_search(True, count or 1)
+
+    def next_hit(self, count: Count) -> Task[None]:
+        return self.app.find_next(self.app.search_backwards, count or 1)
+
+    def previous_hit(self, count: Count) -> Task[None]:
+        return self.app.find_next(not self.app.search_backwards, count or 1)
+
+    def highlight(self, count: Count) -> None:
+        self.app.highlight = not self.app.highlight
+        self.app.say("hits are shown" if self.app.highlight else "hits are not shown")
+
+    # ---- filtering and folding ----
+
+    def filter(self, count: Count) -> None:
+        self.app.ask_filter(self.browser.view.filter.text if self.browser.view.filter else "")
+
+    def filter_this(self, count: Count) -> None:
+        from .asking import from_event
+        from .menu import Choice
+
+        present = self.browser.view.filter
+        choices = [
+            Choice(label, wanted, "") for label, wanted in from_event(self._row(), present.text if present else "")
+        ]
+        self.app.choose("a filter for", choices, self.app.ask_filter)
+
+    def set_filter(self, wanted: str) -> Task[None]:
+        from ..filter import parse
+
+        tree = parse(wanted) if wanted.strip() else None
+        self._remember()
+        yield from self.browser.change(dataclasses.replace(self.browser.view, filter=tree))
+        self.app.view_changed()
+        if tree is not None and not self.browser.items:
+            yield from self.app.nothing_found(tree)
+
+    def fold(self, count: Count) -> Task[None]:
+        """Closes the call that the cursor is on or in, or opens the one that is closed."""
+        browser = self.browser
+        item = browser.current
+        if item is None:
+            raise Mistake("there is no event here")
+        row, folds = item.row, browser.view.folds
+        if row[6] != "call":
+            call = yield lambda database: moves.partner(database, row)
+            if row[6] not in ("return", "exception") or call is None:
+                call = yield lambda database: moves.caller(database, row)
+            if call is None:
+                raise Mistake("this event is in no recorded call")
+            row = call
+        end = yield lambda database: moves.partner(database, row)
+        span = Span(row[1], row[3], row[4], row[11], row[0], end[0] if end else None)
+        changed = folds.open(span) if item.closed else folds.close(span)
+        at = browser.cursor - browser.top
+        browser.view = dataclasses.replace(browser.view, folds=changed)
+        browser.forget()
+        yield from browser.show((row[2], row[0]), at if row is item.row else None)
+
+    def close_level(self, count: Count) -> Task[None]:
+        level = self.browser.view.folds.level
+        if count is None:
+            deepest = max((item.row[11] for item in self.browser.shown()), default=0)
+            count = max((deepest if level is None else level) - 1, 0) + 1
+        return self._levels(count)
+
+    def open_level(self, count: Count) -> Task[None]:
+        level, run = self.browser.view.folds.level, self.browser.view.run
+        if count is None and level is None:
+            raise Mistake("all levels are shown")
+        count = count or (level or 0) + 2
+        deepest = yield lambda database: moves.deepest(database, run)
+        if count <= deepest:
+            yield from self._levels(count)
+            return
+        self.app.say("all levels are shown")
+        yield from self.browser.change(dataclasses.replace(self.browser.view, folds=Folds()))
+
+    def _levels(self, count: int) -> Task[None]:
+        """So many levels are shown; the calls on the last one are closed."""
+        levels = max(count, 1)
+        self.app.say("1 level is shown" if levels == 1 else f"{levels} levels are shown")
+        folds = Folds().at_level(levels - 1)
+        return self.browser.change(dataclasses.replace(self.browser.view, folds=folds))
+
+    # ---- while the program runs ----
+
+    def follow(self, count: Count) -> Task[None]:
+        self.app.follow()
+        return self.browser.last()
+
+    def follow_until(self, count: Count) -> Task[None]:
+        if self.app.pattern is None:
+            raise Mistake("search for something first: / and a regular expression")
+        self.app.follow(until_hit=True)
+        return self.browser.last()
+
+    # ---- looking closer ----
+
+    def detail(self, count: Count) -> None:
+        self.app.toggle_detail()
+
+    def detail_down(self, count: Count) -> None:
+        self.app.detail_top += count or 1
+
+    def detail_up(self, count: Count) -> None:
+        self.app.detail_top = max(self.app.detail_top - (count or 1), 0)
+
+    def where(self, count: Count) -> None:
+        self.app.say(self.app.whereabouts())
+
+    def edit(self, count: Count) -> None:
+        from .editor import EditorMissing, command
+
+        row = self._row()
+        file = text(row[9])
+        if not file or file.startswith("<"):
+            raise Mistake(f"this event has no source file ({file or 'none is known'})")
+        run = next((run for run in self.app.runs if run.id == row[1]), None)
+        path = os.path.join(run.directory if run else "", file)
+        if not os.path.isfile(path):
+            raise Mistake(f"{path} is not there (any more)")
+        try:
+            self.app.call(command(path, row[10], os.environ))
+        except EditorMissing as error:
+            raise Mistake(str(error)) from None
+
+    def copy(self, count: Count, file: str = "") -> None:
+        item = self.browser.current
+        if item is None:
+            raise Mistake("there is no event here")
+        self.app.copy(self.browser.line(item).text, "the line", file)
+
+    def copy_value(self, count: Count, file: str = "") -> None:
+        from .menu import Choice
+
+        values = self.app.arguments(self._row())
+        if not values:
+            raise Mistake("this event has no value")
+        if len(values) == 1:
+            self.app.copy(values[0][1], values[0][0], file)
+            return
+        choices = [Choice(f"{name} = {value}", (name, value), "") for name, value in values]
+        self.app.choose("copy the value of", choices, lambda chosen: self.app.copy(chosen[1], chosen[0], file))
+
+    # ---- everything else ----
+
+    def switch(self, letter: str) -> Task[None] | None:
+        found = next((switch for switch in keys.SWITCHES if switch.letter == letter), None)
+        if found is None:
+            letters = " ".join(f"-{switch.letter}" for switch in keys.SWITCHES)
+            raise Mistake(f"there is no switch -{letter}; there are: {letters}")
+        return self.set(found.name)
+
+    def set(self, name: str) -> Task[None] | None:
+        """Turns a switch."""
+        app, look = self.app, self.app.look
+        change: dict[str, Any] = {}
+        match name:
+            case "case":
+                return app.next_case()
+            case "wrap":
+                self.browser.wrap = not self.browser.wrap
+                app.say("long lines are wrapped" if self.browser.wrap else "long lines are cut")
+                return self.browser.settle()
+            case "minimap" | "stack":
+                app.toggle_pane(name)
+                return self.browser.settle()
+            case "time":
+                change["time"] = _TIMES[(_TIMES.index(look.time) + 1) % len(_TIMES)]
+                shown = {"clock": "of the day", "date": "with the date", "start": "since the start", "off": "not shown"}
+                app.say(f"times: {shown[change['time']]}")
+            case "numbers":
+                change["ids"] = not look.ids
+            case "thread" | "process":
+                change[name] = not app.is_shown(name)
+            case _:
+                change[name] = not getattr(look, name)
+        if "time" not in change:
+            ((field, value),) = change.items()
+            app.say(f"{name}: {'on' if value else 'off'}")
+        app.change_look(dataclasses.replace(look, **change))
+        return self.browser.settle()
+
+    def command(self, count: Count) -> None:
+        self.app.ask_command()
+
+    def redraw(self, count: Count) -> Task[None]:
+        self.app.clear()
+        place = self.browser.place()
+        self.browser.forget()
+        return self.browser.return_to(place) if place.position else self.browser.first()
+
+    def help(self, count: Count) -> None:
+        self.app.show_help()
+
+    def quit(self, count: Count) -> None:
+        self.app.quit()
+
+    # ---- behind `:` ----
+
+    def run_line(self, line: str) -> Task[None] | None:
+        """A command that was typed."""
+        word, _, rest = line.strip().lstrip(":").strip().partition(" ")
+        rest = rest.strip()
+        if not word:
+            return None
+        if word.isdigit() and not rest:
+            return self.first(int(word))
+        if word.endswith("%") and word[:-1].isdigit():
+            return self.percent(int(word[:-1]))
+        if word == "q":
+            self.app.quit()
+            return None
+        if word == "e":
+            self.app.open(rest or self.app.path)
+            return None
+        if word in ("n", "p", "x"):
+            return self._other_run(word)
+        if word == "f":
+            return self.where(None)  # type: ignore[func-returns-value]
+        if word == "run":
+            return self._run(rest)
+        if word == "slow":
+            return self._set_slow(rest)
+        if word == "level":
+            return self._levels(_number(rest, "levels"))
+        if word == "width":
+            return self._set_width(rest)
+        if word == "filter" and rest:
+            return self.set_filter(rest)
+        if word == "time" and rest:
+            return self.go_to_time(rest)
+        if word in ("copy", "copy-value") and rest:
+            (self.copy if word == "copy" else self.copy_value)(None, rest)
+            return None
+        if word in {switch.name for switch in keys.SWITCHES} and not rest:
+            return self.set(word)
+        known = {command.name for command in keys.COMMANDS if command.name not in ("mark", "to-mark", "switch")}
+        if word not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(word, [*known, *(name.split()[0] for name, _ in keys.LINE_COMMANDS)], 1)
+            raise Mistake(f"there is no command {word}" + (f": did you mean {near[0]}?" if near else "; h shows all"))
+        result: Task[None] | None = getattr(self, word.replace("-", "_"))(int(rest) if rest.isdigit() else None)
+        return result
+
+    def _other_run(self, word: str) -> Task[None]:
+        numbers = [run.id for run in self.app.runs]
+        if not numbers:
+            raise Mistake("there is no recording yet")
+        now = self.browser.view.run
+        at = numbers.index(now) if now in numbers else len(numbers) - 1
+        index = {"n": at + 1, "p": at - 1, "x": 0}[word]
+        if not 0 <= index < len(numbers):
+            raise Mistake("this is the newest recording" if index > 0 else "this is the oldest recording")
+        return self.show_run(numbers[index])
+
+    def _run(self, wanted: str) -> Task[None]:
+        if wanted == "all":
+            return self.show_run(None)
+        numbers = [run.id for run in self.app.runs]
+        if not wanted.isdigit() or int(wanted) not in numbers:
+            raise Mistake(f"there are the recordings {_listed(numbers)}, and: all")
+        return self.show_run(int(wanted))
+
+    def show_run(self, run: int | None) -> Task[None]:
+        self._remember()
+        self.browser.view = View(run, self.browser.view.filter)
+        self.browser.forget()
+        self.app.view_changed()
+        yield from self.browser.first()
+
+    def _set_slow(self, wanted: str) -> Task[None] | None:
+        try:
+            self.app.slow = nanoseconds(wanted)
+        except ValueError:
+            raise Mistake(f"a duration is written as {DURATION_FORMS}") from None
+        return self.next_slow(None)
+
+    def _set_width(self, wanted: str) -> Task[None]:
+        column, _, number = wanted.partition(" ")
+        if column not in ("time", "duration", "process", "thread", "run"):
+            raise Mistake("width of: time, duration, run, process or thread, and a number; 0: as it needs")
+        widths = dict(self.app.look.widths)
+        widths[column] = min(_number(number, "columns"), 200)
+        self.app.change_look(dataclasses.replace(self.app.look, widths=tuple(widths.items())))
+        return self.browser.settle()
+
+
+def _number(text: str, what: str) -> int:
+    if not text.strip().isdigit():
+        raise Mistake(f"give a number of {what}")
+    return min(int(text), 1 << 30)
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[-10:]))
+    return f"…, {shown}" if len(numbers) > 10 else shown
+
+
+def _nothing() -> Task[None]:
+    return
+    yield

@@ -1,0 +1,182 @@
+"""What the reader knows of a recording besides its events, read again and again while a program runs.
+
+`Watch` belongs to the database thread: its methods are questions. What they answer is never changed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..database import Database, DatabaseError
+from ..model import Row, Run, Source, text
+from ..query import stack as open_calls
+from .model import Line
+
+if TYPE_CHECKING:
+    from ..filter_tree import Filter
+    from .timeline import Cell, Timeline
+
+Function = tuple[int, bytes, bytes, bytes, int]  # run, module, func, file, line
+
+
+class Start(NamedTuple):
+    """What the first look brought. run: which one is shown; None where there is none, or all are."""
+
+    runs: list[Run]
+    sources: list[Source]
+    run: int | None
+    filter: Filter | None
+
+
+class Pulse(NamedTuple):
+    """What tells at a glance whether something has changed."""
+
+    version: tuple[int, ...]  # of the database's content
+    gone: bool  # there is no file of this name any more
+    newest: int | None  # recording, and its command
+    command: str
+    run: int | None  # that is shown ...
+    finished: int | None  # ... and how it is with it
+    exit_status: int | None
+    evicted: int
+
+
+class Course(NamedTuple):
+    """What a run has come to."""
+
+    runs: list[Run]
+    sources: list[Source]
+    functions: dict[Function, bool]  # that were not known before: whether they have arguments
+    timeline: Timeline
+    cells: list[Cell]
+    damages: int  # segments that could not be read so far
+
+
+def opening(database: Database, run: int | None, every: bool, filter: Filter | None) -> Start:
+    """The runs, and which one is shown: the newest, or this one, or every."""
+    runs = database.runs()
+    if run is not None and run not in [each.id for each in runs]:
+        there = ", ".join(str(each.id) for each in runs[-10:]) or "none"
+        raise DatabaseError(f"{database.path} has no run {run}; there are: {there}")
+    shown = None if every or not runs else run or runs[-1].id
+    return Start(runs, _sources(database, runs, shown), shown, filter)
+
+
+def _sources(database: Database, runs: list[Run], run: int | None) -> list[Source]:
+    return [source for each in runs if run in (None, each.id) for source in database.sources(each.id)]
+
+
+class Watch:
+    """Looks at one database. Called in the database thread alone."""
+
+    def __init__(self) -> None:
+        self._highest: dict[int, int] = {}  # number of a code object, by run
+        self._timeline: Timeline | None = None
+        self._width = 0
+
+    def pulse(self, database: Database, run: int | None) -> Pulse:
+        """A glance: some microseconds."""
+        ((version,),) = database.query("i", "PRAGMA data_version")
+        newest = database.query("ib", "SELECT id, CAST(command AS BLOB) FROM run ORDER BY id DESC LIMIT 1")
+        state = database.query(
+            "inni", "SELECT id, finished, exit_status, evicted FROM run WHERE id = ?", (run or -1,)
+        )
+        number, command = newest[0] if newest else (None, b"")
+        _, finished, status, evicted = state[0] if state else (None, None, None, 0)
+        try:
+            there = os.stat(database.path)
+            gone, file = False, (there.st_dev, there.st_ino, 0 if _is_live(state) else there.st_mtime_ns)
+        except OSError:
+            gone, file = True, (0, 0, 0)
+        return Pulse((version, *file), gone, number, text(command), run, finished, status, evicted)
+
+    def course(self, database: Database, run: int | None, width: int, anew: bool) -> Course:
+        """All of it; anew: nothing that was read before counts. width: columns of the minimap."""
+        from . import timeline
+
+        before = self._timeline
+        if anew or (before is not None and before.run != run):
+            before = None
+        self._timeline = line = timeline.read(database, run, before)
+        runs = database.runs()
+        cells = line.cells(width)
+        functions = {}
+        for each in runs:
+            if run in (None, each.id):
+                functions.update(self._functions(database, each.id))
+        return Course(
+            runs, _sources(database, runs, run), functions, line, cells, len(database.damages())
+        )
+
+    def _functions(self, database: Database, run: int) -> dict[Function, bool]:
+        late = 2000  # processes define in turns: smaller numbers than the highest may come this late
+        rows = database.query(
+            "ibbbii",
+            "SELECT number, CAST(module AS BLOB), CAST(func AS BLOB), CAST(file AS BLOB), line,"
+            " arguments <> '[]' FROM code WHERE run = ? AND number > ?",
+            (run, self._highest.get(run, 0) - late),
+        )
+        if rows:
+            self._highest[run] = max(rows[-1][0], self._highest.get(run, 0))
+        return {(run, module, func, file, line): bool(any) for _, module, func, file, line, any in rows}
+
+
+def _is_live(state: Sequence[tuple[object, ...]]) -> bool:
+    return bool(state) and state[0][1] is None
+
+
+def stack(database: Database, event: int) -> list[Row]:
+    """The calls that are open at an event, the outermost first."""
+    return open_calls(database, event)
+
+
+# ---- in words -----------------------------------------------------------------------------
+
+
+def ending(finished: int | None, status: int | None) -> str:
+    """How a program ended."""
+    if finished is None:
+        return "the program is running"
+    if status is None:
+        return "the program has ended; how is not known"
+    if status < 0:
+        try:
+            name = signal.Signals(-status).name
+        except ValueError:
+            name = f"signal {-status}"
+        return f"the program was killed by {name}"
+    return f"the program ended with status {status}"
+
+
+def header(run: Run | None) -> list[Line]:
+    """What stands above the first event."""
+    if run is None or not run.evicted:
+        return []
+    return [_note(f"{run.evicted:,} events dropped here to keep the size (--max-size)", "lost")]
+
+
+def footer(run: Run | None, damages: int) -> list[Line]:
+    """What stands below the last event."""
+    lines = []
+    if run is not None:
+        lines.append(_note(ending(run.finished, run.exit_status), "note"))
+    if damages:
+        lines.append(
+            _note(f"{damages} segment{'s are' if damages > 1 else ' is'} damaged and not shown: pytrace info", "error")
+        )
+    return lines
+
+
+def _note(text: str, style: str) -> Line:
+    text = f"-- {text} --"
+    return Line(text, ((0, len(text), style),))
+
+
+def several(sources: Sequence[Source], column: str) -> bool:
+    """Whether there are several threads, or processes."""
+    if column == "thread":
+        return len({(source.run, source.pid, source.tid) for source in sources}) > len({s.run for s in sources})
+    return len({(source.run, source.pid) for source in sources}) > len({source.run for source in sources})

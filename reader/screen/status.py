@@ -1,0 +1,102 @@
+"""The status line, and what `=` says: where we are, and what is going on."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from ..render import printable
+from .model import Line
+
+if TYPE_CHECKING:
+    from .app import App
+
+_PATIENCE = 0.15  # s
+_NEAR = 0.01  # of the run: losses as near as this are told
+
+
+def status_line(app: App) -> Line:
+    """Database, run, time, per cent, LIVE, filter, search, losses near, and what is being worked on."""
+    parts: list[tuple[str, str]] = [("title", os.path.basename(app.path) or app.path)]
+    browser = app.browser
+    if browser.view.run is None:
+        parts.append(("", "all runs" if app.runs else "no recording yet"))
+    elif len(app.runs) > 1:
+        parts.append(("", f"run {browser.view.run} of {len(app.runs)}"))
+    item = browser.current
+    if item is not None:
+        parts.append(("", _clock(item.row[2])))
+        if app.timeline is not None and app.timeline.events:
+            parts.append(("", f"{percent(app):.0f}%"))
+    if app.following:
+        parts.append(("key", "FOLLOWING UNTIL FOUND" if app.until_hit else "FOLLOWING"))
+    elif app.run_live():
+        parts.append(("key", "LIVE"))
+    lost = losses(app)
+    if lost:
+        parts.append(("lost", f"{lost:,} lost near here"))
+    if app.busy > _PATIENCE:
+        parts.append(("note", _progress(app)))
+    if browser.view.filter is not None:
+        parts.append(("note", f"filter: {' '.join(browser.view.filter.text.split())}"))
+    if app.pattern is not None:
+        parts.append(("", f"{'?' if app.search_backwards else '/'}{app.pattern.text}"))
+    if browser.view.folds.level is not None:
+        parts.append(("", f"levels: {browser.view.folds.level + 1}"))
+    if browser.left:
+        parts.append(("", f"column {browser.left + 1}"))
+    text, spans = "", []
+    for style, what in parts:
+        what = printable(what)
+        text += "  " if text else ""
+        if style:
+            spans.append((len(text), len(text) + len(what), style))
+        text += what
+    return Line(text, tuple(spans))
+
+
+def whereabouts(app: App) -> str:
+    """What `=` says."""
+    item, run = app.browser.current, app.run_shown()
+    if item is None or run is None:
+        return f"{app.path}: nothing to show yet"
+    row = item.row
+    moment = time.strftime("%Y-%m-%d ", time.localtime(row[2] // 1_000_000_000)) + _clock(row[2])
+    since = (row[2] - run.started) / 1e9
+    told = [app.path, f"run {run.id} ({run.command})", f"event {row[0]}", moment, f"+{since:.6f}s"]
+    if app.timeline is not None and app.timeline.events:
+        told.append(f"{percent(app):.1f}% of {app.timeline.events:,} events")
+        if app.timeline.lost:
+            told.append(f"{app.timeline.lost:,} lost")
+    return "  ".join(told)
+
+
+def percent(app: App) -> float:
+    """How much of the events is before the cursor, or is shown, at the end."""
+    item, timeline = app.browser.current, app.timeline
+    if item is None or timeline is None:
+        return 0.0
+    if app.browser.ended and app.browser.cursor == len(app.browser.items) - 1:
+        return 100.0
+    return min(timeline.share(item.row[2]) * 100, 99.9)
+
+
+def losses(app: App) -> int:
+    """Events lost near the cursor."""
+    item, timeline = app.browser.current, app.timeline
+    if item is None or timeline is None or not timeline.lost:
+        return 0
+    within = int((timeline.last - timeline.first) * _NEAR)
+    return timeline.lost_near(item.row[2], within)
+
+
+def _clock(ns: int) -> str:
+    second, rest = divmod(ns, 1_000_000_000)
+    return f"{time.strftime('%H:%M:%S', time.localtime(second))}.{rest // 1000:06}"
+
+
+def _progress(app: App) -> str:
+    opened, count = app.worker.progress
+    share = f" {opened * 100 // count}%" if count else ""
+    return f"working{share}, {app.busy:.0f}s: any key stops it" if app.busy >= 1 else f"working{share}: any key stops it"
