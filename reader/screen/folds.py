@@ -206,7 +206,7 @@ def _inside_closed(span: Span) -> str:
 
 
 def outcomes(database: Database, rows: Sequence[Row]) -> dict[int, Row]:
-    """What left the spans that these events enter, by the ids of these; without what still runs or is lost."""
+    """What left the spans that these events enter, by their ids; without those that run or whose end is lost."""
     ends = {row[0]: (row, _beyond(database, row, forwards=True)) for row in rows}
     return {id: end for id, (row, end) in ends.items() if end and end[6] in LEAVES and end[11] == row[11]}
 
@@ -247,9 +247,9 @@ def _beyond(database: Database, row: Row, *, forwards: bool) -> Row | None:
     """The next event of the thread that is not within the span which this event enters (leaves): the one
     that leaves (enters) it, if nothing is missing."""
     id, run, time, pid, tid, _, _, _, _, _, _, depth, _, _ = row
-    later, order = (">", "") if forwards else ("<", " DESC")
+    side, order = (">", "") if forwards else ("<", " DESC")
     sql = (
-        f"SELECT {EVENT} FROM event WHERE run = ? AND pid = ? AND tid = ? AND time {later}= ? AND id {later} ?"
+        f"SELECT {EVENT} FROM event WHERE run = ? AND pid = ? AND tid = ? AND time {side}= ? AND id {side} ?"
         f" AND depth <= ? AND event MATCH ? ORDER BY time{order}, id{order} LIMIT 1"
     )
     outside = f"(or (< depth {depth}) (not {_INSIDE}))"
