@@ -8,11 +8,10 @@
 #include <stdlib.h>
 
 #include "like.h"
-#include "trail.h"
 
 enum op {
     OP_AND, OP_OR, OP_NOT, OP_ANY, /* as enum group */
-    OP_RANGE, OP_NUMBERS, OP_KINDS, OP_TEXTS, OP_LIKE,
+    OP_RANGE, OP_NUMBERS, OP_KINDS, OP_TEXTS, OP_LIKE, OP_PLAIN,
 };
 
 struct range { int64_t low, high; };                         /* both included */
@@ -237,6 +236,14 @@ struct predicate *predicate_like(enum field field, const char *pattern, size_t s
     return field == FIELD_KIND ? to_kinds(made) : made;
 }
 
+struct predicate *predicate_plain(enum field field)
+{
+    struct predicate *made = make(OP_PLAIN, field);
+    if (made)
+        made->longest = SIZE_MAX;
+    return field == FIELD_KIND ? to_kinds(made) : made;
+}
+
 static int compare_costs(const void *a, const void *b)
 {
     const struct predicate *left = *(struct predicate *const *)a, *right = *(struct predicate *const *)b;
@@ -278,6 +285,7 @@ void predicate_free(struct predicate *predicate)
     switch (predicate->op) {
     case OP_RANGE:
     case OP_KINDS:
+    case OP_PLAIN:
         break;
     case OP_NUMBERS:
         free(predicate->numbers.all);
@@ -335,6 +343,15 @@ static enum answer ask_bounds(const struct predicate *predicate, struct bounds b
     return bounds.low == bounds.high ? ALWAYS : MAYBE;
 }
 
+/* Whether a text has nothing but printable ASCII. */
+static bool is_plain(const char *text, size_t size)
+{
+    bool plain = true;
+    for (size_t i = 0; i < size; i++)
+        plain &= text[i] >= ' ' && text[i] < 0x7f;
+    return plain;
+}
+
 /* Whether a text meets a condition on texts. */
 static bool test_text(const struct predicate *predicate, const char *text, size_t size)
 {
@@ -342,6 +359,8 @@ static bool test_text(const struct predicate *predicate, const char *text, size_
         text = ""; /* which may have been NULL */
     if (predicate->op == OP_LIKE)
         return like_matches(predicate->like, text, size);
+    if (predicate->op == OP_PLAIN)
+        return is_plain(text, size);
     const struct texts *texts = &predicate->texts;
     if (texts->count == 1)
         return texts->all->size == size && !memcmp(texts->all->text, text, size);
@@ -430,12 +449,12 @@ static void show(struct shown *shown, writer *write, const struct value *value,
 }
 
 /* Text that repr shows in ' as it is. */
-static bool is_plain(const uint8_t *p, size_t size)
+static bool is_simple(const uint8_t *p, size_t size)
 {
-    bool plain = true;
+    bool simple = true;
     for (size_t i = 0; i < size; i++)
-        plain &= p[i] >= ' ' && p[i] < 0x7f && p[i] != '\'' && p[i] != '\\';
-    return plain;
+        simple &= p[i] >= ' ' && p[i] < 0x7f && p[i] != '\'' && p[i] != '\\';
+    return simple;
 }
 
 /* A short plain str, which most values are, is shown without the general way. */
@@ -444,7 +463,7 @@ static void show_value(struct argument *argument, const struct run_definitions *
     const struct value *value = argument->value;
     struct shown *shown = &argument->shown;
     if (value->content == VALUE_TEXT && !value->type && !value->has_length && value->size < SHOWN_SIZE - 2 &&
-        is_plain(value->bytes, value->size)) {
+        is_simple(value->bytes, value->size)) {
         shown->buffer[0] = shown->buffer[value->size + 1] = '\'';
         if (value->size)
             memcpy(shown->buffer + 1, value->bytes, value->size);
@@ -517,6 +536,8 @@ static bool is_hopeless(const struct predicate *predicate, const struct value *v
 static enum answer ask_value(const struct predicate *predicate, const struct facts *facts,
                              struct argument *argument)
 {
+    if (facts->missing && trails_have(facts->missing, &predicate->trail))
+        return NEVER;
     if (!argument || argument->value_state == VALUE_UNKNOWN)
         return MAYBE;
     if (!read_value(argument))
@@ -840,36 +861,20 @@ struct bounds predicate_bounds(const struct predicate *predicate, enum field fie
     return bounds;
 }
 
-/* ---- asking: a body ------------------------------------------------------------------------ */
+/* ---- trails -------------------------------------------------------------------------------- */
 
-#define OR_MAX 8 /* members of an `or` that are each looked for */
-
-bool predicate_may_be_in(const struct predicate *predicate, const uint8_t *body, size_t size,
-                         const struct run_definitions *run)
+static void add_trails(const struct predicate *predicate, struct trails *trails)
 {
-    const struct members *members = &predicate->members;
-    bool found;
-
-    switch (predicate->op) {
-    case OP_AND:
-        for (size_t i = 0; i < members->count; i++)
-            if (!predicate_may_be_in(members->all[i], body, size, run))
-                return false;
-        return true;
-    case OP_OR:
-        found = members->count > OR_MAX;
-        for (size_t i = 0; i < members->count && !found; i++)
-            found = predicate_may_be_in(members->all[i], body, size, run);
-        return found;
-    case OP_ANY:
-        return predicate_may_be_in(members->all[0], body, size, run);
-    default:
-        if (!predicate->trail.text || !run || trail_is_in(&predicate->trail, body, size))
-            return true;
-        found = false;
-        for (uint32_t i = 0; i < run->type_count && !found; i++)
-            found = run->types[i] &&
-                    trail_is_in(&predicate->trail, (const uint8_t *)run->types[i], strlen(run->types[i]));
-        return found;
+    if (predicate->op <= OP_ANY) {
+        for (size_t i = 0; i < predicate->members.count && trails->count < TRAILS_MAX; i++)
+            add_trails(predicate->members.all[i], trails);
+    } else if (predicate->trail.text && trails->count < TRAILS_MAX) {
+        trails->all[trails->count++] = &predicate->trail;
     }
+}
+
+void predicate_trails(const struct predicate *predicate, struct trails *trails)
+{
+    trails->count = 0;
+    add_trails(predicate, trails);
 }

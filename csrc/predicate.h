@@ -13,6 +13,7 @@
 #define PYTRACE_PREDICATE_H
 
 #include "definitions.h"
+#include "trail.h"
 
 enum field {
     /* numbers */
@@ -38,6 +39,7 @@ struct predicate *predicate_numbers(enum field field, const int64_t *numbers, si
 struct predicate *predicate_equal(enum field field, const char *text, size_t size);          /* copies */
 struct predicate *predicate_in(enum field field, const struct string *texts, size_t count);   /* IN; copies */
 struct predicate *predicate_like(enum field field, const char *pattern, size_t size, int escape); /* copies */
+struct predicate *predicate_plain(enum field field); /* a text of nothing but printable ASCII */
 
 enum group { GROUP_AND, GROUP_OR, GROUP_NOT, GROUP_ANY };
 /* NOT and ANY have one member; ANY: there is an argument for which it is true. AND of none is true,
@@ -51,12 +53,12 @@ void predicate_free(struct predicate *predicate); /* NULL is fine */
  *
  *   (and X…) (or X…) (not X) (any X)
  *   (= FIELD V) (!= FIELD V) (< FIELD N) (<= FIELD N) (> FIELD N) (>= FIELD N) (between FIELD N N)
- *   (in FIELD V…) (like FIELD "pattern")
+ *   (in FIELD V…) (like FIELD "pattern") (plain FIELD)
  *
  * FIELD: id run time pid tid line depth duration position (N: a decimal integer of 64 bits),
  * thread kind module file qualname func name value text either type ("…": UTF-8, in which \" and \\
  * stand for " and \). In a pattern a backslash escapes; so one is written \\ in the text form.
- * `=` on texts is exact. Conditions on an argument outside of `any` are a mistake, as is `any` in `any`.
+ * `=` on texts is exact; `plain` is a text of nothing but printable ASCII. Conditions on an argument outside of `any` are a mistake, as is `any` in `any`.
  * Nested at most PREDICATE_DEPTH_MAX deep.
  *
  * NULL: a mistake, described in `message` (with its position), or no memory. */
@@ -82,6 +84,7 @@ struct facts {
     const struct run_thread *thread;    /* NULL: not known */
     const struct run_code *code;        /* NULL: not known */
     const struct event *event;          /* NULL: its arguments are not known */
+    const struct trails *missing;       /* no value leaves these of the predicate's; NULL: not known */
 };
 
 /* A set of which nothing is known. */
@@ -97,11 +100,9 @@ enum answer predicate_ask(const struct predicate *predicate, const struct facts 
 bool predicate_ask_argument(const struct predicate *predicate, const struct facts *facts, uint32_t position,
                             struct string name, const struct value *value);
 
-/* False: no event can meet it among records whose bytes are `body`, whatever they are. A quick look,
- * for conditions such as value LIKE '%needle%': where the text would have to stand in the body as it
- * is, and does not. True says nothing. */
-bool predicate_may_be_in(const struct predicate *predicate, const uint8_t *body, size_t size,
-                         const struct run_definitions *run);
+/* The trails (trail.h) of its conditions on values. Those that are missing among the bytes of some
+ * records and the names of types are a fact about these records' events. */
+void predicate_trails(const struct predicate *predicate, struct trails *trails);
 
 /* The bounds that it sets to a field in any case (members of its outermost `and`): to find segments. */
 struct bounds predicate_bounds(const struct predicate *predicate, enum field field);

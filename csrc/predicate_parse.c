@@ -234,8 +234,8 @@ static struct predicate *parse_numeric(struct parser *parser, struct string word
 
     if (is(word, "in"))
         return parse_in_numbers(parser, field);
-    if (is(word, "like"))
-        return fail(parser, word.text, "like is for texts, not for numbers");
+    if (is(word, "like") || is(word, "plain"))
+        return fail(parser, word.text, "%.*s is for texts, not for numbers", SHOW(word));
     if (!read_number(parser, &number) || (is(word, "between") && !read_number(parser, &high)))
         return NULL;
     if (is(word, "="))
@@ -262,6 +262,10 @@ static struct predicate *parse_textual(struct parser *parser, struct string word
 
     if (is(word, "in"))
         return parse_in_texts(parser, field);
+    if (is(word, "plain")) {
+        made = predicate_plain(field);
+        return made ? made : no_memory(parser);
+    }
     if (!is(word, "=") && !is(word, "!=") && !is(word, "like"))
         return fail(parser, word.text, "%.*s is for numbers, not for texts", SHOW(word));
     if (!read_text(parser, 0, &size))
@@ -323,7 +327,7 @@ static struct predicate *parse_group(struct parser *parser, struct string word, 
 
 static struct predicate *parse_condition(struct parser *parser, struct string word)
 {
-    static const char *const words[] = {"=", "!=", "<", "<=", ">", ">=", "between", "in", "like"};
+    static const char *const words[] = {"=", "!=", "<", "<=", ">", ">=", "between", "in", "like", "plain"};
     enum field field = FIELD_ID;
     size_t i = 0;
 
@@ -331,7 +335,7 @@ static struct predicate *parse_condition(struct parser *parser, struct string wo
         i++;
     if (i == sizeof words / sizeof *words)
         return fail(parser, word.text,
-                    word.size ? "'%.*s' is none of and or not any = != < <= > >= between in like"
+                    word.size ? "'%.*s' is none of and or not any = != < <= > >= between in like plain"
                               : "an operator is missing%.*s", SHOW(word));
     if (!read_field(parser, &field))
         return NULL;

@@ -21,10 +21,21 @@
 /* What a thread needs for itself. */
 struct lens {
     struct zstd_context *zstd;
-    const struct run_definitions *run; /* whose codes the answers are about */
-    uint8_t *answers; /* by code number and kind: 1 + enum answer; 0: not asked yet */
+    /* what the answers are about: a segment's ... */
+    const struct run_definitions *run;
+    const struct run_thread *thread;
+    uint32_t found;         /* trails that are in its records, or in the types: a bit for each of the scan's */
+    uint32_t in_types;
+    struct trails missing;  /* the others */
+    bool hopeless;          /* none of its events can meet the predicate */
+    /* By code number: two bits for each kind, 1 + enum answer (0: not asked yet); and above them the age, as
+     * answers of another age count for nothing. */
+    uint64_t *answers;
     size_t answers_capacity;
+    uint64_t age;
 };
+
+enum { AGE_SHIFT = 2 * (EVENT_LOST + 1) };
 
 struct task {
     struct task *next;         /* in the queue, or among the free ones */
@@ -54,6 +65,7 @@ struct worker {
 
 struct scan {
     const struct predicate *predicate;
+    struct trails trails;           /* the predicate's */
     struct scan_segment *segments;
     size_t count, fetched, opened;  /* segments: all; up to which they are fetched; opened */
     bool descending;
@@ -143,46 +155,94 @@ void scan_facts(const struct scan_segment *segment, const struct scan_row *row, 
     };
 }
 
-/* The answer as far as function and kind give it. */
-static enum answer ask_code(struct lens *lens, const struct scan *scan, const struct scan_segment *segment,
-                            uint32_t number, enum event_kind kind)
+/* What is known of all events of a segment that the lens is on. */
+static struct facts facts_of(const struct lens *lens)
 {
-    const struct run_definitions *run = segment->run;
     struct facts facts = facts_unknown;
-    size_t at;
-
-    if (number > run->code_count)
-        number = run->code_count; /* one place for all that are not defined */
-    at = (size_t)number << 4 | kind;
-    if (!lens->answers[at]) {
-        facts.kinds = 1u << kind;
-        facts.run = run;
-        facts.code = run_code_find(run, number);
-        lens->answers[at] = (uint8_t)(1 + predicate_ask(scan->predicate, &facts));
-    }
-    return (enum answer)(lens->answers[at] - 1);
+    facts.run = lens->run;
+    facts.thread = lens->thread;
+    facts.missing = &lens->missing;
+    return facts;
 }
 
-static bool lens_focus(struct lens *lens, const struct run_definitions *run)
+/* The answer as far as function and kind give it. */
+static enum answer ask_code(struct lens *lens, const struct scan *scan, uint32_t number, enum event_kind kind)
 {
-    size_t size = ((size_t)run->code_count + 1) << 4;
-    if (lens->run == run)
+    const struct run_definitions *run = lens->run;
+    /* one place for all that are not defined */
+    uint64_t *answers = &lens->answers[number < run->code_count ? number : run->code_count];
+    unsigned shift = 2 * kind;
+
+    if (*answers >> AGE_SHIFT != lens->age)
+        *answers = lens->age << AGE_SHIFT;
+    if (!(*answers >> shift & 3)) {
+        struct facts facts = facts_of(lens);
+        facts.kinds = 1u << kind;
+        facts.code = run_code_find(run, number);
+        *answers |= (uint64_t)(1 + predicate_ask(scan->predicate, &facts)) << shift;
+    }
+    return (enum answer)((*answers >> shift & 3) - 1);
+}
+
+static uint32_t find_in_types(const struct scan *scan, const struct run_definitions *run)
+{
+    uint32_t found = 0;
+    for (size_t i = 0; i < scan->trails.count; i++)
+        for (uint32_t type = 0; type < run->type_count; type++)
+            if (run->types[type] &&
+                trail_is_in(scan->trails.all[i], (const uint8_t *)run->types[type], strlen(run->types[type]))) {
+                found |= 1u << i;
+                break;
+            }
+    return found;
+}
+
+/* Makes the lens that of a segment which is decompressed. False: no memory. */
+static bool lens_focus(struct lens *lens, const struct scan *scan, const struct task *task)
+{
+    const struct run_definitions *run = task->segment->run;
+    const struct run_thread *thread = task->segment->thread;
+    const struct trails *trails = &scan->trails;
+    bool same = lens->run == run;
+
+    if (!same) {
+        size_t count = (size_t)run->code_count + 1;
+        if (count > lens->answers_capacity) {
+            if (!grow(&lens->answers, &lens->answers_capacity, count, sizeof *lens->answers))
+                return false;
+            memset(lens->answers, 0, lens->answers_capacity * sizeof *lens->answers);
+        }
+        lens->run = run;
+        lens->in_types = find_in_types(scan, run);
+    }
+    uint32_t found = lens->in_types;
+    for (size_t i = 0; i < trails->count; i++)
+        if (!(found >> i & 1) && trail_is_in(trails->all[i], task->body, task->body_size))
+            found |= 1u << i;
+    if (same && lens->thread == thread && lens->found == found)
         return true;
-    if (!grow(&lens->answers, &lens->answers_capacity, size, 1))
-        return false;
-    memset(lens->answers, 0, size);
-    lens->run = run;
+    lens->thread = thread;
+    lens->found = found;
+    lens->missing.count = 0;
+    for (size_t i = 0; i < trails->count; i++)
+        if (!(found >> i & 1))
+            lens->missing.all[lens->missing.count++] = trails->all[i];
+    lens->age++;
+    struct facts facts = facts_of(lens);
+    lens->hopeless = lens->missing.count && predicate_ask(scan->predicate, &facts) == NEVER;
     return true;
 }
 
 /* Whether the event in `row` meets the predicate, by all that is known of it. */
-static bool ask_event(const struct scan *scan, const struct task *task, const struct scan_row *row)
+static bool ask_event(const struct scan *scan, const struct lens *lens, const struct task *task,
+                      const struct scan_row *row)
 {
     struct facts facts;
     struct event event;
     enum answer answer;
 
     scan_facts(task->segment, row, NULL, &facts);
+    facts.missing = &lens->missing;
     answer = predicate_ask(scan->predicate, &facts);
     if (answer != MAYBE)
         return answer == ALWAYS;
@@ -213,7 +273,7 @@ static void find_rows(struct scan *scan, struct lens *lens, struct task *task)
         }
         task->read++;
         if (!segment->all) {
-            wanted = ask_code(lens, scan, segment, event.event.code, event.event.kind);
+            wanted = ask_code(lens, scan, event.event.code, event.event.kind);
             if (wanted == NEVER)
                 continue;
         }
@@ -225,7 +285,7 @@ static void find_rows(struct scan *scan, struct lens *lens, struct task *task)
         task->row_capacity = (uint32_t)capacity;
         struct scan_row *row = &task->rows[task->row_count];
         scan_row_of(segment, task->body, &event, row);
-        if (wanted == ALWAYS || ask_event(scan, task, row))
+        if (wanted == ALWAYS || ask_event(scan, lens, task, row))
             task->row_count++;
     }
     if (answer == DECODE_TRUNCATED)
@@ -250,12 +310,12 @@ static void process(struct scan *scan, struct lens *lens, struct task *task)
         return;
     task->body_size = (size_t)task->size;
     if (!task->segment->all) {
-        if (!predicate_may_be_in(scan->predicate, task->body, task->body_size, task->segment->run)) {
-            task->read = task->segment->count;
+        if (!lens_focus(lens, scan, task)) {
+            task->no_memory = true;
             return;
         }
-        if (!lens_focus(lens, task->segment->run)) {
-            task->no_memory = true;
+        if (lens->hopeless) {
+            task->read = task->segment->count;
             return;
         }
     }
@@ -573,6 +633,8 @@ struct scan *scan_new(const struct predicate *predicate, struct scan_segment *se
         return NULL;
     }
     scan->predicate = predicate;
+    if (predicate)
+        predicate_trails(predicate, &scan->trails);
     scan->segments = segments;
     scan->count = count;
     scan->descending = descending;

@@ -91,4 +91,12 @@ bool trail_is_in(const struct trail *trail, const uint8_t *bytes, size_t size)
     return false;
 }
 
+bool trails_have(const struct trails *trails, const struct trail *trail)
+{
+    for (size_t i = 0; i < trails->count; i++)
+        if (trails->all[i] == trail)
+            return true;
+    return false;
+}
+
 void trail_free(struct trail *trail) { free(trail->text); }

@@ -29,4 +29,13 @@ void trail_free(struct trail *trail);
 /* Whether these bytes have it: those of a record's values, or a type's name. */
 bool trail_is_in(const struct trail *trail, const uint8_t *bytes, size_t size);
 
+/* Some trails; no more, as each is looked for in all bytes. */
+enum { TRAILS_MAX = 8 };
+struct trails {
+    const struct trail *all[TRAILS_MAX];
+    size_t count;
+};
+
+bool trails_have(const struct trails *trails, const struct trail *trail);
+
 #endif

@@ -174,6 +174,7 @@ SELECT * FROM event WHERE event MATCH '(and (like func "pay%") (any (and (= name
 | `(any X)` | there is an argument of which X is true |
 | `(= FIELD V)` `(!= FIELD V)` `(in FIELD V...)` | the field is V, or one of them; texts exactly |
 | `(< FIELD N)` `(<= FIELD N)` `(> FIELD N)` `(>= FIELD N)` `(between FIELD N N)` | numbers; `between` with both ends |
+| `(plain FIELD)` | a text of nothing but printable ASCII |
 | `(like FIELD "pattern")` | as SQL's LIKE; a backslash escapes, and is written `\\` here |
 
 Numbers: `id run time pid tid line depth duration`. Texts, in double quotes with `\"` and `\\`: `thread kind module file`, `qualname` (the

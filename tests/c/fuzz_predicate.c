@@ -86,6 +86,14 @@ static const struct run_definitions run = {
     .types = types,
 };
 
+static bool in_types(const struct trail *trail)
+{
+    for (uint32_t i = 0; i < run.type_count; i++)
+        if (run.types[i] && trail_is_in(trail, (const uint8_t *)run.types[i], strlen(run.types[i])))
+            return true;
+    return false;
+}
+
 static void check_answers(const struct predicate *predicate, const uint8_t *fields, size_t size)
 {
     uint8_t *body = malloc(size + 16), *record, *end = body;
@@ -114,8 +122,17 @@ static void check_answers(const struct predicate *predicate, const uint8_t *fiel
         facts = facts_unknown;
         other = predicate_ask(predicate, &facts);
         CHECK(other == answer || other == MAYBE);
-        if (event_decode(record, size, &event) > 0)
-            CHECK(predicate_may_be_in(predicate, record, size, &run) || answer == NEVER);
+        if (event_decode(record, size, &event) > 0) {
+            struct trails trails, missing = {.count = 0};
+            predicate_trails(predicate, &trails);
+            for (size_t i = 0; i < trails.count; i++)
+                if (!trail_is_in(trails.all[i], record, size) && !in_types(trails.all[i]))
+                    missing.all[missing.count++] = trails.all[i];
+            facts.run = &run;
+            facts.missing = &missing;
+            other = predicate_ask(predicate, &facts);
+            CHECK(other == answer || other == MAYBE);
+        }
     }
     free(record);
 }
@@ -231,7 +248,7 @@ static size_t mutate(uint8_t *data, size_t size)
 {
     static const char *const words[] = {
         "(", ")", "\"", "\\", " ", "(and ", "(or ", "(not ", "(any ", "(in ", "(= ", "(!= ", "(> ", "(like ",
-        "(between ", "id", "duration", "kind", "func", "name", "value", "either", "type", "\"%", "_\"",
+        "(between ", "(plain ", "id", "duration", "kind", "func", "name", "value", "either", "type", "\"%", "_\"",
         "9223372036854775808", "-1", "3 ", "\"call\"", "\"user\"",
     };
     size_t at = below(size + 1), count = below(8);

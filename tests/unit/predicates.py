@@ -85,20 +85,25 @@ struct facts {
     const struct run_thread *thread;
     const struct run_code *code;
     const struct event *event;
+    const struct trails *missing;
 };
 extern const struct facts facts_unknown;
 struct predicate *predicate_range(enum field field, int64_t low, int64_t high);
 struct predicate *predicate_numbers(enum field field, const int64_t *numbers, size_t count);
 struct predicate *predicate_equal(enum field field, const char *text, size_t size);
 struct predicate *predicate_like(enum field field, const char *pattern, size_t size, int escape);
+struct predicate *predicate_plain(enum field field);
 struct predicate *predicate_group(enum group group, struct predicate **members, size_t count);
 struct predicate *predicate_parse(const char *text, size_t size, char *message, size_t message_size);
 void predicate_free(struct predicate *predicate);
 enum answer predicate_ask(const struct predicate *predicate, const struct facts *facts);
 bool predicate_ask_argument(const struct predicate *predicate, const struct facts *facts, uint32_t position,
                             struct string name, const struct value *value);
-bool predicate_may_be_in(const struct predicate *predicate, const uint8_t *body, size_t size,
-                         const struct run_definitions *run);
+struct trail;
+#define TRAILS_MAX ...
+struct trails { const struct trail *all[...]; size_t count; };
+bool trail_is_in(const struct trail *trail, const uint8_t *bytes, size_t size);
+void predicate_trails(const struct predicate *predicate, struct trails *trails);
 struct bounds predicate_bounds(const struct predicate *predicate, enum field field);
 long event_head(const uint8_t *data, size_t size, struct event *event);
 """
@@ -280,6 +285,19 @@ class Definitions:
         for name, value in facts.items():
             setattr(made, name, value)
         return made
+
+    def missing(self, predicate: Any, body: bytes) -> Any:
+        """Those of the predicate's trails that are neither in a body nor in the types' names."""
+        trails = self._new("struct trails *")
+        self.lib.predicate_trails(predicate, trails)
+        places = [body, *(name.encode() for name in self.run.types.values())]
+        missing = [
+            trail
+            for trail in trails.all[0 : trails.count]
+            if not any(self.lib.trail_is_in(trail, self.ffi.from_buffer(p), len(p)) for p in places)
+        ]
+        trails.all, trails.count = missing + [self.ffi.NULL] * (len(trails.all) - len(missing)), len(missing)
+        return trails
 
     def event(self, record: bytes, how: str = "decode") -> Any:
         """A decoded record, for as long as this object lives."""
@@ -478,6 +496,8 @@ def compare(word: str, content: Any, values: list[Any]) -> bool:
             return bool(values[0] <= content <= values[1])
         case "in":
             return content in values
+        case "plain":
+            return bool(content.isascii() and content.isprintable())
         case "like":
             return like(values[0], content)
     raise ValueError(word)
