@@ -3,15 +3,18 @@
 pager.py compares it with less, follow.py looks at new events while they are recorded.
 """
 
+import json
 import random
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks import follow, pager, recordings
 from benchmarks.asking import SPAN, Question, ask, count, million
-from benchmarks.processes import Failed
+from benchmarks.processes import Failed, environment
 from benchmarks.recordings import RARE
 from benchmarks.report import Row, say, table
 from benchmarks.terminal import ROWS, Redraw, Terminal
@@ -100,17 +103,14 @@ def start(recording: Recording, rounds: int) -> Row:
 
 def movements(recording: Recording, rounds: int) -> Row:
     """Each key that moves, at random places; the keys are those of the reader's own table."""
-    from pytracer.reader.screen import keys
-
-    moves = [command for _, group in keys.GROUPS[:2] for command in group if command.name not in APART]
+    moves = [(name, key) for name, key in keys(groups=2) if name not in APART]
     times: dict[str, list[Redraw]] = {}
     with recording.open() as reader:
         for _ in range(rounds):
-            for move in moves:
+            for name, key in moves:
                 reader.press(recording.random_time())
-                key = move.keys[0]
                 redraw = reader.press(SPECIAL.get(key, key.encode()))
-                times.setdefault(f"`{key}` {move.name}", []).append(redraw)
+                times.setdefault(f"`{key}` {name}", []).append(redraw)
         reader.quit()
     say_redraws("key", times)
     every = [redraw.last for redraws in times.values() for redraw in redraws]
@@ -123,6 +123,17 @@ def movements(recording: Recording, rounds: int) -> Row:
         f"{statistics.median(every) * 1e3:.1f} ms; the slowest key, {slowest}: {medians[slowest] * 1e3:.1f}; "
         f"at worst {max(every) * 1e3:.1f}",
     )
+
+
+def keys(groups: int) -> list[tuple[str, str]]:
+    """The commands of the first groups of the installed reader's table, and each one's first key."""
+    code = (
+        "import json; from pytracer.reader.screen.keys import GROUPS;"
+        f"print(json.dumps([(c.name, c.keys[0]) for _, group in GROUPS[:{groups}] for c in group]))"
+    )
+    command = [sys.executable, "-P", "-c", code]
+    answer = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, check=True).stdout
+    return [(name, key) for name, key in json.loads(answer)]
 
 
 def say_redraws(head: str, times: dict[str, list[Redraw]]) -> None:
