@@ -1,0 +1,246 @@
+"""What the app's prompts know of filters and commands: completion, mistakes, filters to choose from.
+
+The prompt (prompt.py) calls `complete` and `check` at each key; `from_event` makes what `*` offers.
+`suggest` is a question for the database thread.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..complete import Candidate, Completions, complete, pattern_of
+from ..filter_tree import And, Compare, Constant, FilterError, Literals, Node, Operator, Or
+from ..names import Names
+from ..render import duration as shown_duration
+from .prompt import Mistake
+
+if TYPE_CHECKING:
+    from ..correct import Correction
+    from ..database import Database
+    from ..model import Row, Run
+
+_ARGUMENTS = 30  # of a call, that filters are offered for
+_UNITS = (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1))
+_CONSTANTS: dict[str, Any] = {"int": int, "float": float}
+# a comment, or a string with its end or without
+_QUOTED = re.compile(
+    r"""\#[^\n]*|(?P<quote>'''|\"""|'|")(?:\\.|(?!(?P=quote))[^\\])*(?P<rest>\\?)(?P<closed>(?P=quote))?""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+class FilterAsking:
+    """`names` may be set later: until then fields and operators are what can be completed."""
+
+    def __init__(self, names: Names | None = None) -> None:
+        self.names = Names() if names is None else names
+
+    def complete(self, text: str, position: int) -> Completions:
+        """What can stand at a position of a text."""
+        return complete(self.names, text, position)
+
+    def check(self, text: str) -> Mistake | None:
+        """What is wrong with a filter."""
+        error = _error(text)
+        if error is None:
+            return None
+        message = " ".join(filter(None, [error.problem, _sentence(error.hint)]))
+        return Mistake(error.start, error.end, message, _is_unfinished(text, error))
+
+
+def _error(text: str) -> FilterError | None:
+    from ..filter import parse
+
+    try:
+        parse(text)
+    except FilterError as error:
+        return error
+    return None
+
+
+def _sentence(hint: str) -> str:
+    return hint[:1].upper() + hint[1:] + ("" if hint[-1:] in ".?" else ".") if hint else ""
+
+
+def _is_unfinished(text: str, error: FilterError) -> bool:
+    """Whether more of the text may make it right: with all that is open closed, nothing is wrong before
+    its end."""
+    end = len(text.rstrip())
+    if error.end >= end:
+        return True
+    closed = text + _closing(text)
+    if len(closed) == len(text):
+        return False
+    left = _error(closed)
+    return left is None or left.end >= end
+
+
+def _closing(text: str) -> str:
+    """What would close the string and the brackets that are open at the end of a text."""
+    opened, quote, at = "", "", 0
+    for found in _QUOTED.finditer(text):
+        opened, at = _brackets(opened, text[at : found.start()]), found.end()
+        if found["quote"] and not found["closed"]:
+            quote = ("\\" if found["rest"] else "") + found["quote"]
+    opened = _brackets(opened, text[at:])
+    return quote + "".join(")" if bracket == "(" else "]" for bracket in reversed(opened))
+
+
+def _brackets(opened: str, text: str) -> str:
+    for sign in text:
+        if sign in "([":
+            opened += sign
+        elif sign in ")]":
+            opened = opened[:-1]
+    return opened
+
+
+def suggest(database: Database, tree: Any, runs: Sequence[Run]) -> list[Correction]:
+    """Filters like one that finds nothing in these runs, which find something, the nearest first; within
+    two seconds. Raises DatabaseError."""
+    import apsw
+
+    from ..correct import corrections
+    from ..counting import counter
+    from ..database import explained
+
+    numbers = [run.id for run in runs]
+    names = Names.load(database, numbers)
+    try:
+        return corrections(tree, names, runs, counter(database.connection(), numbers))
+    except apsw.Error as error:
+        raise explained(database.path, error) from error
+
+
+# ---- out of an event ------------------------------------------------------------------------
+
+
+def from_event(row: Row, present: str = "") -> list[tuple[str, str]]:
+    """Filters that find an event and those like it in something: what that is, and the filter.
+
+    present: a filter that the event meets; what is offered is asked for besides.
+    """
+    from ..filter import parse
+
+    tree = parse(present)
+    known = [*_parts(tree.root)]
+    offers: dict[str, str] = {}  # labels by text
+    for label, conditions in _conditions(row):
+        if all(condition in known for condition in conditions):
+            continue
+        text = _joined(present, tree.root, conditions)
+        if _error(text) is None:  # there are limits to how much is asked for
+            offers.setdefault(text, label)
+    return [(label, text) for text, label in offers.items()]
+
+
+def _parts(root: Node) -> Iterator[Node]:
+    from ..filter_tree import flat
+
+    return flat(root)
+
+
+def _joined(present: str, root: Node, conditions: Sequence[Compare]) -> str:
+    from ..filter_tree import speaks_of_argument, unparse
+
+    wanted = unparse(And(tuple(conditions)))
+    if root == And(()):
+        return wanted
+    if "#" in present or not present.isprintable():  # a comment would take in what follows
+        present = unparse(root)
+    if isinstance(root, Or):
+        present = f"({present})"
+    # joined by `and` they would speak of the same argument; behind two `not` it is another, or the same
+    if speaks_of_argument(root) and any(map(speaks_of_argument, conditions)):
+        wanted = f"not not ({wanted})"
+    return f"{present} and {wanted}"
+
+
+def _conditions(row: Row) -> Iterator[tuple[str, list[Compare]]]:
+    _, _, _, pid, tid, thread, kind, module, func, _, _, _, duration, args = row
+    if func:
+        yield "this function", [_like("func", _pattern(func)), _like("module", _pattern(module))]
+    for argument in json.loads(args)[:_ARGUMENTS]:
+        yield from _of_argument(argument["name"], argument["value"], argument["type"])
+    if duration is not None:
+        text, least = _rounded(duration)
+        yield f"{shown_duration(least)} or longer", [_compare("duration", ">=", text)]
+    yield f"this kind of event: {kind}", [_compare("kind", "==", kind)]
+    if module:
+        yield "this module", [_like("module", _pattern(module))]
+    yield _named("this thread", thread), [_compare("tid", "==", tid), _compare("pid", "==", pid)]
+    yield "this process", [_compare("pid", "==", pid)]
+
+
+def _of_argument(name: str, value: str, type: str) -> Iterator[tuple[str, list[Compare]]]:
+    is_argument = _like("arg", pattern_of(name))
+    yield f"this {name}", [is_argument, _compare("value", "==", _constant(value, type))]
+    if "." in type or name == "exception":
+        yield f"any {type} as {name}", [is_argument, _like("type", pattern_of(type))]
+
+
+def _constant(value: str, type: str) -> Literals:
+    """What `value` is compared with to find a value as it is shown."""
+    if type in ("bool", "NoneType") and value in ("None", "True", "False"):
+        return {"None": None, "True": True, "False": False}[value]
+    if type in _CONSTANTS:
+        try:
+            number: int | float = _CONSTANTS[type](value)
+        except ValueError:  # what is cut
+            return pattern_of(value)
+        if repr(number) == value and number == number and abs(number) != float("inf"):
+            return number
+    return pattern_of(value)
+
+
+def _pattern(name: bytes) -> str:
+    """A pattern for a stored name, of which anything may be there that is no UTF-8."""
+    return pattern_of(name.decode("utf-8", "replace")).replace("\ufffd", "%")
+
+
+def _compare(field: str, operator: Operator, value: Literals) -> Compare:
+    return Compare(field, operator, (Constant(value),))
+
+
+def _like(field: str, pattern: str) -> Compare:
+    return _compare(field, "==", pattern)
+
+
+def _named(what: str, name: bytes) -> str:
+    shown = name.decode("utf-8", "replace")
+    return f"{what}: {shown}" if shown else what
+
+
+def _rounded(ns: int) -> tuple[str, int]:
+    """A length of time that is no longer, with three digits: as text, and in ns."""
+    least = ns
+    if ns >= 1000:
+        size = int(10 ** (len(str(ns)) - 3))
+        least = ns // size * size
+    unit, size = next((unit for unit in _UNITS if least >= unit[1]), _UNITS[-1])
+    whole, part = divmod(least, size)
+    digits = f"{part:0{len(str(size)) - 1}}".rstrip("0") if part else ""
+    return f"{whole}{'.' + digits if digits else ''}{unit}", least
+
+
+# ---- commands -------------------------------------------------------------------------------
+
+
+def complete_command(text: str, position: int) -> Completions:
+    """Names of commands, behind `:`."""
+    from .keys import COMMANDS
+
+    typed = text[:position]
+    if " " in typed.strip() or (typed and typed != typed.strip()):
+        return Completions(position, position, [])
+    end = len(text) if " " not in text[position:] else position + text[position:].index(" ")
+    found = [
+        Candidate(command.name, "command", command.help)
+        for begins in (True, False)
+        for command in COMMANDS
+        if command.name.startswith(typed) == begins and typed in command.name
+    ]
+    return Completions(0, end, found)

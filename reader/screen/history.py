@@ -1,0 +1,110 @@
+"""What was typed into a prompt earlier, also by other readers: a file for each kind of prompt.
+
+Called by the app. The files are in $XDG_STATE_HOME/pytrace (~/.local/state/pytrace), for their owner
+alone: what is asked of a recording may say as much as the recording does. $PYTRACE_HISTORY=off keeps
+nothing. Where nothing can be read or kept, lines last as long as the reader; nobody is told.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+KEPT = 500  # lines
+_READ_MAX = 1 << 20  # bytes; of a larger file the end is read
+_LINE_MAX = 10_000  # characters
+
+
+class History:
+    """The lines of one kind of prompt, by the name of their file."""
+
+    def __init__(self, name: str, environ: Mapping[str, str] = os.environ) -> None:
+        self._path = _path(name, environ)
+        read = _read(self._path) if self._path else []
+        self._lines = _kept(read)
+        if len(read) > 2 * KEPT:
+            self._rewrite()
+
+    def lines(self) -> list[str]:
+        """The oldest first, each once."""
+        return list(self._lines)
+
+    def add(self, line: str) -> None:
+        """Keeps a line as the newest. Only printable ones are kept, and none that is blank."""
+        if self._lines[-1:] == [line] or not _fits(line):
+            return
+        self._lines = _kept([*self._lines, line])
+        if self._path:
+            with suppress(OSError):
+                _append(self._path, line)
+
+    def _rewrite(self) -> None:
+        """Leaves only what is kept. A line that another reader adds in this very moment may be lost."""
+        assert self._path
+        new = f"{self._path}.{os.getpid()}"
+        try:
+            file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with open(file, "w", encoding="utf-8") as opened:
+                opened.writelines(f"{line}\n" for line in self._lines)
+            os.replace(new, self._path)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(new)
+
+
+def _path(name: str, environ: Mapping[str, str]) -> str | None:
+    """None: nothing is kept."""
+    if environ.get("PYTRACE_HISTORY", "").lower() in ("off", "0", "no"):
+        return None
+    state = environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):  # it is to be ignored then, as XDG has it
+        home = environ.get("HOME", "")
+        if not os.path.isabs(home):
+            return None
+        state = os.path.join(home, ".local", "state")
+    return os.path.join(state, "pytrace", name)
+
+
+def _open(path: str, flags: int) -> int:
+    """A plain file of one's own, without waiting for anything. Raises OSError."""
+    file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, 0o600)
+    status = os.fstat(file)
+    if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+        return file
+    os.close(file)
+    raise PermissionError(path)
+
+
+def _read(path: str) -> list[str]:
+    try:
+        with open(_open(path, os.O_RDONLY), "rb") as file:
+            before = max(os.fstat(file.fileno()).st_size - _READ_MAX, 0)
+            file.seek(before)
+            data = file.read(_READ_MAX)
+    except OSError:
+        return []
+    if before:
+        data = data.partition(b"\n")[2]
+    return [line for line in data.decode("utf-8", "replace").split("\n") if _fits(line)]
+
+
+def _append(path: str, line: str) -> None:
+    """In one write, so that lines of two readers do not mix. Raises OSError."""
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+    file = _open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        os.write(file, f"{line}\n".encode())
+    finally:
+        os.close(file)
+
+
+def _fits(line: str) -> bool:
+    return bool(line.strip()) and line.isprintable() and len(line) <= _LINE_MAX
+
+
+def _kept(lines: Iterable[str]) -> list[str]:
+    """The newest of them, each where it stands last."""
+    newest = list(dict.fromkeys(reversed([*lines])))[:KEPT]
+    return newest[::-1]

@@ -1,0 +1,328 @@
+"""The line at the bottom of the screen in which something is typed: a filter, a search, a command.
+
+Called by the app, which hands it keys and looks at `result`. It knows nothing of what is typed: what can
+be completed and what is a mistake it is told by functions (asking.py has those of filters). The line
+itself is line_editor.py, the list of what can be completed candidates.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import urwid
+
+from .candidates import Candidates
+from .line_editor import LONGEST, LineEditor
+from .model import Line
+from .paint import Rows
+from .text import cells, cuts, shown
+
+if TYPE_CHECKING:
+    from ..complete import Completions
+
+_CHECKED = 5_000  # characters; a longer text is checked when it is done, and not at each key
+_CANDIDATES = 8  # rows
+_MESSAGE = 3
+_DOTS = 3  # columns that a line which goes on ends in
+_CANCELLING = ("esc", "ctrl c", "ctrl g")
+
+
+class Cancelled:
+    """The `result` of a prompt that was left without one."""
+
+
+class Mistake(NamedTuple):
+    """What is wrong with a text at [start, end). `unfinished`: it may be right when there is more of it."""
+
+    start: int
+    end: int
+    message: str
+    unfinished: bool = False
+
+
+class Prompt:
+    """A line that is edited, with what can be completed above it and what is wrong below.
+
+    history: lines typed earlier, the oldest first. complete: what can stand at a place of a text.
+    check: what is wrong with a text; it is not accepted then. changed: called with each new text.
+    ascii: nothing but ASCII is drawn.
+
+    `result` is None while it is edited, then the text, or a Cancelled.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        text: str = "",
+        *,
+        history: Sequence[str] = (),
+        complete: Callable[[str, int], Completions] | None = None,
+        check: Callable[[str], Mistake | None] | None = None,
+        changed: Callable[[str], object] | None = None,
+        ascii: bool = False,
+    ) -> None:
+        self.result: str | Cancelled | None = None
+        self.candidate_rows = _CANDIDATES  # at most; fewer where the screen is small
+        self._label, self._ascii = label, ascii
+        self._complete, self._check, self._changed = complete, check, changed
+        self._editor = LineEditor(text, history, ascii)
+        self._open: Candidates | None = None  # the list, while it is open
+        self._note = ""
+        self._insists = False  # Enter was pressed: what is only unfinished is a mistake now
+        self._checked: tuple[str, Mistake | None] | None = None  # a text, and what is wrong with it
+        self._left = 0  # the first character that is shown
+
+    @property
+    def text(self) -> str:
+        return self._editor.text
+
+    @property
+    def position(self) -> int:
+        """The cursor's place in the text."""
+        return self._editor.position
+
+    def refresh(self) -> None:
+        """What can be completed, or what is a mistake, may have changed."""
+        self._checked = None
+        self._open = self._offered() if self._open else None
+
+    # ---- keys ----
+
+    def keypress(self, size: tuple[int], key: str) -> str | None:
+        """Takes a key by urwid's name. Returns it where it means nothing here."""
+        if self.result is not None:
+            return key
+        before = self.text, self.position
+        self._note = ""
+        used = self._press(key)
+        if self.text != before[0]:
+            self._text_changed()
+        elif self.position != before[1]:
+            self._open = None
+        if self._editor.full:
+            self._note = f"no more than {LONGEST:,} characters"
+        return None if used else key
+
+    def _press(self, key: str) -> bool:
+        if self._editor.is_pasting and key != "ctrl c":  # should the end of it be lost
+            return self._editor.press(key)
+        if self._open and key in _IN_LIST:
+            _IN_LIST[key](self, self._open)
+        elif key in _CANCELLING or (key in ("backspace", "ctrl d") and not self.text):
+            self.result = Cancelled()
+        elif key == "enter":
+            self._accept()
+        elif key in ("tab", "shift tab"):
+            self._tab()
+        else:
+            return self._editor.press(key)
+        return True
+
+    def _text_changed(self) -> None:
+        self._insists = False
+        self._open = self._offered() if self._open else None
+        if self._changed and self.result is None:
+            self._changed(self.text)
+
+    def _accept(self) -> None:
+        if self._problem(whole=True):
+            self._insists = True
+        else:
+            self.result = self.text
+
+    # ---- completion ----
+
+    def _offered(self) -> Candidates | None:
+        found = self._complete(self.text, self.position) if self._complete else None
+        return Candidates(found) if found and found.candidates else None
+
+    def _tab(self) -> None:
+        offered = self._offered()
+        if not offered:
+            self._note = "nothing fits here" if self._complete else ""
+            return
+        start, end = offered.place
+        if offered.count == 1:
+            self._editor.replace(start, end, offered.chosen)
+            return
+        common = offered.common(self.text[start : self.position]) if end == self.position else ""
+        if common:
+            self._editor.replace(start, end, common)
+        self._open = self._offered()
+
+    def _next(self, open: Candidates) -> None:
+        open.move(1)
+
+    def _previous(self, open: Candidates) -> None:
+        open.move(-1)
+
+    def _page_down(self, open: Candidates) -> None:
+        open.move(self.candidate_rows)
+
+    def _page_up(self, open: Candidates) -> None:
+        open.move(-self.candidate_rows)
+
+    def _take(self, open: Candidates) -> None:
+        self._open = None
+        self._editor.replace(*open.place, open.chosen)
+
+    def _close(self, open: Candidates) -> None:
+        self._open = None
+
+    # ---- mouse ----
+
+    def mouse(self, size: tuple[int], event: str, button: float, column: int, row: int) -> None:
+        """A click takes a candidate, or moves the cursor; the wheel moves through the candidates. Column and
+        row count from the prompt's own first."""
+        if self.result is not None or event != "mouse press":
+            return
+        listed = len(self._above(size[0]))
+        if self._open and button in (4, 5):
+            self._open.move(1 if button == 5 else -1)
+        elif self._open and button == 1 and row < listed:
+            self._open.choose_shown(row)
+            self._take(self._open)
+            self._text_changed()
+        elif button == 1 and row == listed:
+            self._open = None
+            head, left = self._window(size[0])
+            text = self.text
+            self._editor.move(urwid.calc_text_pos(text, left, len(text), max(column - cells(head), 0))[0])
+
+    # ---- what is wrong ----
+
+    def _problem(self, whole: bool = False) -> Mistake | None:
+        """whole: also where the text is so long that it takes a moment."""
+        text = self.text
+        if not self._check or (len(text) > _CHECKED and not (whole or self._insists)):
+            return None
+        if not self._checked or self._checked[0] != text:
+            self._checked = text, self._check(text)
+        return self._checked[1]
+
+    def _is_hint(self, mistake: Mistake) -> bool:
+        return mistake.unfinished and self.position == len(self.text) and not self._insists
+
+    # ---- drawing ----
+
+    def rows(self, size: tuple[int]) -> int:
+        """How many rows of the screen it takes now."""
+        return len(self._compose(size[0])[0])
+
+    def render(self, size: tuple[int], focus: bool = False) -> urwid.Canvas:
+        """focus: with the cursor."""
+        composed, cursor = self._compose(size[0])
+        rows = Rows(size[0])
+        for line, on in composed:
+            rows.line(line, on)
+        canvas = urwid.CompositeCanvas(rows.canvas())
+        if focus:
+            canvas.cursor = cursor
+        return canvas
+
+    def _compose(self, width: int) -> tuple[list[tuple[Line, str]], tuple[int, int]]:
+        """Lines with what they are `on`, and the cursor's column and row."""
+        above = self._above(width)
+        head, left = self._window(width)
+        spans = [(0, len(head), "title")]
+        mistake = self._problem()
+        if mistake and not self._is_hint(mistake) and mistake.end > left:
+            shift = len(head) - left
+            spans.append((max(mistake.start + shift, len(head)), mistake.end + shift, "error"))
+        line = Line(head + self.text[left:], tuple(spans))
+        column = cells(head) + cells(self.text[left : self.position])
+        below = [(part, "") for part in self._below(width, head, left)]
+        return [*above, (line, ""), *below], (min(column, width - 1), len(above))
+
+    def _above(self, width: int) -> list[tuple[Line, str]]:
+        if not self._open:
+            return []
+        lines = self._open.lines(width, self.candidate_rows, self._ascii)
+        return [(line, "cursor" if is_chosen else "") for line, is_chosen in lines]
+
+    def _window(self, width: int) -> tuple[str, int]:
+        """What stands before the text, and the first character of the text that is shown."""
+        text, position = self.text, self.position
+        label = self._label if cells(self._label) <= width // 2 else ""
+        room = width - cells(label)
+        if cells(text) < room:
+            self._left = 0
+            return label, 0
+        room = max(room - 1 - _DOTS, 1)  # signs on both sides say that there is more
+        if position < self._left:
+            self._left = _back(text, position, room // 4)
+        beyond = cells(text[self._left : position]) + 2 - room  # the cursor may stand on a wide one
+        if beyond > 0:
+            self._left = _forward(text, self._left, min(beyond + room // 4, beyond + room - 2), position)
+        return label + ("<" if self._left else ""), self._left
+
+    def _below(self, width: int, head: str, left: int) -> list[Line]:
+        """The rows below the text: one, which is there from the beginning, unless a mistake takes more."""
+        mistake = self._problem()
+        if self._note:
+            return [_styled(self._note, "note")]
+        if self._open:
+            return [_styled(f"{self._open.where}  Enter takes it, Esc closes the list", "dim")]
+        if mistake:
+            start = max(mistake.start, left)
+            before = cells(head) + cells(self.text[left:start])
+            marks = "^" * max(cells(self.text[start : mistake.end]), 1)
+            message = shown(mistake.message, self._ascii)
+            style = "dim" if self._is_hint(mistake) else "error"
+            return [_styled(line, style) for line in _marked(before, marks, message, width)]
+        if not (self._complete or self._check):
+            return []
+        helps = ["Tab completes"] if self._complete else []
+        if self._editor.has_history:
+            helps.append("Up: earlier ones" if self._ascii else "↑ earlier ones")
+        return [_styled(", ".join(helps) if not self.text else "", "dim")]
+
+
+_IN_LIST: dict[str, Callable[[Prompt, Candidates], None]] = {
+    "tab": Prompt._next,
+    "down": Prompt._next,
+    "ctrl n": Prompt._next,
+    "shift tab": Prompt._previous,
+    "up": Prompt._previous,
+    "ctrl p": Prompt._previous,
+    "page down": Prompt._page_down,
+    "page up": Prompt._page_up,
+    "enter": Prompt._take,
+    "esc": Prompt._close,
+}
+
+
+def _styled(text: str, style: str) -> Line:
+    return Line(text, ((0, len(text), style),) if text else ())
+
+
+def _marked(before: int, marks: str, message: str, width: int) -> list[str]:
+    """Marks in their column, and the message beside them, or else below."""
+    before = min(before, width - 1)
+    marks = marks[: width - before]
+    columns = cells(message)
+    if before + len(marks) + 1 + columns <= width:
+        return [f"{' ' * before}{marks} {message}"]
+    if columns < before:
+        return [f"{' ' * (before - 1 - columns)}{message} {marks}"]
+    rows = [message[start:end].lstrip(" ") for start, end, _ in cuts(message, width)]
+    return [" " * before + marks, *rows[:_MESSAGE]]
+
+
+def _back(text: str, position: int, columns: int) -> int:
+    """The place so many columns to the left."""
+    while position and columns > 0:
+        previous = urwid.move_prev_char(text, 0, position)
+        columns -= cells(text[previous:position])
+        position = previous
+    return position
+
+
+def _forward(text: str, position: int, columns: int, last: int) -> int:
+    """The place so many columns to the right, or `last`."""
+    while position < last and columns > 0:
+        following = urwid.move_next_char(text, position, last)
+        columns -= cells(text[position:following])
+        position = following
+    return position
