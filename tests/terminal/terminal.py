@@ -110,7 +110,7 @@ class Terminal:
 
     def press(self, *keys: str) -> Terminal:
         """Presses keys, one after the other; does not wait."""
-        return self._send(b"".join(map(key_bytes, keys)))
+        return self.send(b"".join(map(key_bytes, keys)))
 
     def type(self, text: str) -> Terminal:
         """Presses the keys of a text."""
@@ -118,15 +118,25 @@ class Terminal:
 
     def paste(self, text: str) -> Terminal:
         """Sends a text in one go, as a terminal does that has been asked to mark it (bracketed paste)."""
-        return self._send(f"\x1b[200~{text}\x1b[201~".encode())
+        return self.send(f"\x1b[200~{text}\x1b[201~".encode())
 
     def click(self, line: int, column: int, button: int = 0) -> Terminal:
         """Presses and lets go a button of the mouse (64, 65: the wheel up, down) at a place (from 0)."""
         place = f"{button};{column + 1};{line + 1}"
-        return self._send(f"\x1b[<{place}M".encode() + (b"" if button >= 64 else f"\x1b[<{place}m".encode()))
+        return self.send(f"\x1b[<{place}M".encode() + (b"" if button >= 64 else f"\x1b[<{place}m".encode()))
 
     def wheel(self, down: bool, line: int = 5, column: int = 5) -> Terminal:
         return self.click(line, column, 65 if down else 64)
+
+    def send(self, data: bytes) -> Terminal:
+        """Sends bytes as they are."""
+        self._read_idle()
+        self._rests = 0
+        while data:
+            _, ready, _ = select.select([], [self._master], [], _LIMIT)
+            assert ready, self._story("the program reads no keys")
+            data = data[os.write(self._master, data) :]
+        return self
 
     # ---- waiting ----
 
@@ -269,15 +279,6 @@ class Terminal:
         self._errors.close()
 
     # ---- inside ----
-
-    def _send(self, data: bytes) -> Terminal:
-        self._read_idle()
-        self._rests = 0
-        while data:
-            _, ready, _ = select.select([], [self._master], [], _LIMIT)
-            assert ready, self._story("the program reads no keys")
-            data = data[os.write(self._master, data) :]
-        return self
 
     def _unread(self) -> int:
         """Bytes that were sent to the program and that it has not read."""

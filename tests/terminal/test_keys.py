@@ -248,9 +248,7 @@ def call_of(window: Window, number: int, func: str = "Shop.order") -> int:
 def partner(window: Window, key: str) -> None:
     for number in (3, 60, 24):
         call = call_of(window, number, "pay")
-        end = window.find(
-            lambda event: event.func == "pay" and event.kind in ("return", "exception"), call
-        )
+        end = window.find(lambda event: event.func == "pay" and event.kind in ("return", "exception"), call)
         window.leads(key, call, end)
         window.press(key).settled()
         assert window.index == call
@@ -329,9 +327,7 @@ def value(window: Window, key: str) -> None:
 def exception(window: Window, key: str) -> None:
     """Each exception is one stop: where it starts."""
     starts = [
-        index
-        for index, event in enumerate(window.events)
-        if event.kind == "raise" and event.func == "pay"
+        index for index, event in enumerate(window.events) if event.kind == "raise" and event.func == "pay"
     ]
     middle = starts[1] + 20
     window.leads(key, middle, starts[2] if key == "x" else starts[1])
