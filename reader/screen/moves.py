@@ -18,15 +18,13 @@ from typing import TYPE_CHECKING
 
 from ..model import EVENT, Row
 from ..query import INDEX_BITS, Query, one
+from .folds import ENTERS, LEAVES
 from .model import Position
 
 if TYPE_CHECKING:
     from ..database import Database, Page
-    from .folds import Span
 
 _FOREVER = float("inf")
-_ENTERS = ("call", "resume", "throw")
-_LEAVES = ("return", "exception", "yield")
 _KINDS_ENTER = '(in kind "call" "resume" "throw")'
 _CROSSES = "kind IN ('call', 'resume', 'throw', 'return', 'exception', 'yield')"
 _CANDIDATES = 100  # events that may be the one asked for, and are told apart here
@@ -157,7 +155,7 @@ def partner(database: Database, row: Row) -> Row | None:
 def caller(database: Database, row: Row) -> Row | None:
     """The event that entered the function that called this one; of what happens in a function between
     being entered and left (raise, log, lost): that entered the function."""
-    inside = row[6] not in _ENTERS and row[6] not in _LEAVES
+    inside = row[6] not in ENTERS and row[6] not in LEAVES
     return _entered(database, row, row[11] if inside else row[11] - 1)
 
 
@@ -183,7 +181,7 @@ def last_callee(database: Database, row: Row) -> Row | None:
     if start is None:
         return None
     depth, time, id = row[11], start[2], start[0]
-    left = row if row[6] in _LEAVES else _left(database, row)
+    left = row if row[6] in LEAVES else _left(database, row)
     within = _thread(row).also("depth = ? AND time >= ? AND event MATCH ?", depth + 1, time, _KINDS_ENTER)
     found = _first(database, within, _position(left) if left else None, backwards=True)
     return found if found and _position(found) > (time, id) else None
@@ -197,17 +195,6 @@ def next_sibling(database: Database, row: Row) -> Row | None:
 def previous_sibling(database: Database, row: Row) -> Row | None:
     """The call (or resuming of a generator) before the event's own, by the same caller."""
     return _sibling(database, row, _own(database, row) or row, backwards=True)
-
-
-def spans(database: Database, row: Row) -> list[Span]:
-    """The functions open at an event, its own included, outermost first: from where each was entered to
-    where it was left."""
-    from .folds import Span
-
-    sql = f"SELECT {EVENT} FROM stack(?) JOIN event ON event.id = stack.id ORDER BY stack.depth"
-    entered = database.page(sql, (row[0],), _as_it_is, 1 << 31, _FOREVER).made
-    ends = _ends(database, row, max((each[11] for each in entered), default=-1))
-    return [Span(each[1], each[3], each[4], each[11], each[0], ends.get(each[11])) for each in entered]
 
 
 def _end_of(database: Database, call: Row) -> Row | None:
@@ -253,10 +240,10 @@ def _entered(database: Database, row: Row, depth: int) -> Row | None:
 
 def _own(database: Database, row: Row) -> Row | None:
     """The event that entered the event's own function."""
-    if row[6] in _ENTERS:
+    if row[6] in ENTERS:
         return row
     found = _entered(database, row, row[11])
-    if found is None or (row[6] in _LEAVES and found[7:10] != row[7:10]):
+    if found is None or (row[6] in LEAVES and found[7:10] != row[7:10]):
         return None  # its beginning was lost
     return found
 
@@ -264,26 +251,6 @@ def _own(database: Database, row: Row) -> Row | None:
 def _left(database: Database, row: Row) -> Row | None:
     """The event with which, or before which, the event's function was left; None: it is still open."""
     return _first(database, _thread(row).also(f"depth <= ? AND {_CROSSES}", row[11]), _position(row))
-
-
-def _ends(database: Database, row: Row, depth: int) -> dict[int, int]:
-    """For each depth up to this one the id of the event with which the function open there is left."""
-    ends: dict[int, int] = {}
-    position = _position(row)
-    if row[6] in _LEAVES:
-        ends[row[11]] = row[0]
-        depth = row[11] - 1
-    while depth >= 0:
-        query = _thread(row).also(f"depth <= ? AND {_CROSSES}", depth)
-        rows, ended = after(database, query, position, _CANDIDATES)
-        for each in rows:
-            for level in range(each[11], depth + 1):
-                ends[level] = each[0]
-            depth = min(depth, each[11] - 1)
-        if ended:
-            break
-        position = _position(rows[-1])
-    return ends
 
 
 def _sibling(database: Database, row: Row, start: Row, *, backwards: bool) -> Row | None:
@@ -459,7 +426,7 @@ def _function(row: Row) -> Query:
 
 def _line(row: Row) -> Query:
     """That an event's function begins where this one's does, as far as the events say so."""
-    if row[6] in _ENTERS or row[6] in _LEAVES:
+    if row[6] in ENTERS or row[6] in LEAVES:
         return Query("event MATCH ?", (f'(or (= line {row[10]}) (in kind "raise" "log"))',))
     return Query("1", ())
 
