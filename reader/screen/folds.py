@@ -24,14 +24,15 @@ LEAVES = ("return", "exception", "yield")
 _INSIDE = '(in kind "raise" "log" "lost")'  # of those at a function's depth, what happens in it
 _LAST = (1 << 63) - 1
 _MOST = 64  # spans opened one by one; each is one more condition on every event
+_ROUNDING = 2  # ns
 _FOREVER = float("inf")
 
 _Thread: TypeAlias = tuple[int, int, int]  # run, pid, tid
 
 
 class Span(NamedTuple):
-    """first: id of the event that entered the function. last: id of the one that left it or, where that was
-    lost, of the next one outside of it; None: it is still running. Within a thread, ids rise."""
+    """first: id of the event that entered the function. last: id of the one that left it; or, not `whole`,
+    that one was lost, and this is the next one outside; None: still running. Within a thread, ids rise."""
 
     run: int
     pid: int
@@ -39,6 +40,7 @@ class Span(NamedTuple):
     depth: int
     first: int
     last: int | None
+    whole: bool = True
 
     def covers(self, thread: _Thread, id: int) -> bool:
         """An event of this id in this thread is in the span, or begins or ends it."""
@@ -47,6 +49,18 @@ class Span(NamedTuple):
 
 def _thread(row: Row) -> _Thread:
     return row[1], row[3], row[4]
+
+
+def _belong(begin: Row, end: Row) -> bool:
+    """Whether these, with nothing outside of the span between them, are its first and its last event."""
+    # while records were dropped, a span may have ended, and another one begun at its depth
+    _, _, began, _, _, _, kind, *function, _, _ = begin
+    _, _, ended, _, _, _, left, *same, duration, _ = end
+    if kind not in ENTERS or left not in LEAVES or function != same:
+        return False
+    if duration is None or (left != "yield" and kind != "call"):  # it is the time since the call
+        return True
+    return abs(ended - duration - began) <= _ROUNDING
 
 
 @dataclass(frozen=True)
@@ -163,7 +177,9 @@ class Folds:
             if kind in ENTERS and self.is_closed(row):
                 spans.append(row)
             elif kind in LEAVES and spans and spans[-1][11] == depth:
-                ends[spans.pop()[0]] = row
+                begin = spans.pop()
+                if _belong(begin, row):
+                    ends[begin[0]] = row
         return ends
 
     def _leaves_closed(self, row: Row) -> bool:
@@ -172,7 +188,7 @@ class Folds:
         if kind not in LEAVES or (kind != "yield" and duration is None):  # the beginning was not recorded
             return False
         for span in self.closed.values():
-            if id == span.last and depth == span.depth:
+            if id == span.last and span.whole:
                 return True
         if self.level is None or depth < self.level:
             return False
@@ -206,30 +222,29 @@ def _inside_closed(span: Span) -> str:
 
 
 def outcomes(database: Database, rows: Sequence[Row]) -> dict[int, Row]:
-    """What left the spans that these events enter, by their ids; without those that run or whose end is lost."""
-    ends = {row[0]: (row, _beyond(database, row, forwards=True)) for row in rows}
-    return {id: end for id, (row, end) in ends.items() if end and end[6] in LEAVES and end[11] == row[11]}
+    """What left the spans that these events enter, by their ids; not where one runs, or its end was lost."""
+    ends = [(row, _beyond(database, row, forwards=True)) for row in rows]
+    return {row[0]: end for row, end in ends if end and _belong(row, end)}
 
 
 def strays(database: Database, rows: Sequence[Row]) -> frozenset[int]:
     """The ids of those of these events that leave a span of which the beginning is not in the database."""
     begins = [(row, _beyond(database, row, forwards=False)) for row in rows]
-    return frozenset(
-        row[0] for row, begin in begins if not begin or begin[6] not in ENTERS or begin[11] != row[11]
-    )
+    return frozenset(row[0] for row, begin in begins if not begin or not _belong(begin, row))
 
 
 def span(database: Database, row: Row) -> Span:
     """The span that an event enters."""
     end = _beyond(database, row, forwards=True)
-    return Span(row[1], row[3], row[4], row[11], row[0], end and end[0])
+    whole = end is None or _belong(row, end)
+    return Span(*_thread(row), row[11], row[0], end and end[0], whole)
 
 
 def spans(database: Database, row: Row, folds: Folds) -> list[Span]:
     """The spans around an event that are closed (of more than can be opened, only where they begin)."""
     around = [begin for begin in stack(database, row[0]) if begin[0] < row[0] and folds.is_closed(begin)]
     if len(around) > _MOST:
-        return [Span(row[1], row[3], row[4], begin[11], begin[0], None) for begin in around]
+        return [Span(*_thread(begin), begin[11], begin[0], None) for begin in around]
     return [span(database, begin) for begin in around]
 
 

@@ -10,7 +10,7 @@ from .timeline import Cell, Timeline
 
 _BARS, _ASCII_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*#"
 _MARKS = {"exception": "!", "lost": "?", "hit": "/", "cursor": "|"}  # where there are no colours
-_SPAN = 12.0  # powers of two that are told apart below the fullest cell; emptier ones look the same
+_HALVES = 8  # of the fullest cell's events, that are told apart; emptier cells look the same
 
 
 def minimap(
@@ -32,12 +32,15 @@ def minimap(
     if not width:
         return Line("")
     at = _column(here, width)
-    screen = range(min(_column(shown[0], width), at), max(_column(shown[1], width), at) + 1)
+    first, last = min(_column(shown[0], width), at), max(_column(shown[1], width), at)
+    if first == last:  # two cells are seen more easily
+        first, last = min(first, max(width - 2, 0)), min(last + 1, width - 1)
     found = {_column(hit, width) for hit in hits}
     most = max(cell.events for cell in cells)
-    text, spans = [], []
+    text: list[str] = []
+    spans: list[tuple[int, int, str]] = []
     for column, cell in enumerate(cells):
-        style = _style(cell, column in screen, column in found)
+        style = _style(cell, first <= column <= last, column in found)
         mark = column == at and plain
         text.append(_MARKS["cursor"] if mark else _glyph(cell, style, most, ascii, plain))
         if style:
@@ -76,5 +79,5 @@ def _glyph(cell: Cell, style: str, most: float, ascii: bool, plain: bool) -> str
     bars = _ASCII_BARS if ascii else _BARS
     if cell.events <= 0:
         return bars[0]
-    part = 1 + log2(cell.events / most) / _SPAN  # 1: the fullest
+    part = 1 + log2(cell.events / most) / _HALVES  # 1: the fullest
     return bars[max(1, round(part * (len(bars) - 1)))]

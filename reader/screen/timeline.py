@@ -13,14 +13,14 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from operator import mul, sub
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ..database import Database
 
-_PIECES = 4096  # more segments than these are taken together, a few that follow each other as one
+_PIECES = 2048  # more segments than these are taken together, a few that follow each other as one
 _KIND_BITS = 10
 _RAISES = 1 << 3 | 1 << 7  # exception, raise: of segment.kinds
 _LOST = 1 << 9
@@ -101,7 +101,7 @@ class Timeline:
             return [Cell()] * count
         edges = [self.time_of(i / count) for i in range(count + 1)]
         ranks = [0.0, *map(self._rank, edges[1:-1]), float(self.events)]
-        cells = [Cell(max(end - start, 0.0)) for start, end in zip(ranks, ranks[1:], strict=False)]
+        cells = [Cell(max(end - start, 0.0)) for start, end in pairwise(ranks)]
         for start, end in zip(*self._raising, strict=True):
             for i in range(self._cell(start, count), self._cell(end, count) + 1):
                 if not cells[i].exceptions:
@@ -179,7 +179,7 @@ class _Pieces:
     def having(self, kinds: int) -> tuple[array[int], array[int]]:
         """Starts and ends of those with an event of one of these kinds."""
         chosen = [i for i, has in enumerate(self.kinds) if has & kinds]
-        return array("q", map(self.starts.__getitem__, chosen)), array("q", map(self.ends.__getitem__, chosen))
+        return array("q", (self.starts[i] for i in chosen)), array("q", (self.ends[i] for i in chosen))
 
 
 def read(database: Database, run: int | None, before: Timeline | None = None) -> Timeline:
@@ -227,7 +227,9 @@ def _losses(
 ) -> Iterator[tuple[int, int]]:
     """When events were lost, and how many."""
     rows = database.query(
-        "ii", f"SELECT start, lost FROM segment INDEXED BY segment_time WHERE run = ? AND kinds & {_LOST}", (run,)
+        "ii",
+        f"SELECT start, lost FROM segment INDEXED BY segment_time WHERE run = ? AND kinds & {_LOST}",
+        (run,),
     )
     for start, lost in rows:
         yield epoch_ns + ((start - epoch_units) * scale >> 32), lost
