@@ -16,7 +16,8 @@ from ..model import Row, text
 from ..query import Query
 from . import keys, moves
 from .browser import Task
-from .folds import Folds, Span
+from .folds import ENTERS, Folds, span
+from .status import whereabouts
 from .view import View
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 Count = int | None
 _TIMES = ("clock", "date", "start", "off")
-_EVENT_KINDS = frozenset(("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost"))
 
 
 class Mistake(Exception):
@@ -93,7 +93,7 @@ class Actions:
 
     def percent(self, count: Count) -> Task[None]:
         self._remember()
-        timeline = self.app.timeline
+        timeline = self.app.following.timeline
         share = min(count or 0, 100) / 100
         if timeline is None or timeline.events == 0 or share == 0:
             yield from self.browser.first()
@@ -103,13 +103,13 @@ class Actions:
             yield from self.browser.show((timeline.time_at(share), 0), 0)
 
     def time(self, count: Count) -> None:
-        self.app.ask_line("time: ", self.go_to_time, history="time")
+        self.app.prompts.line("time: ", self.go_to_time, history="time")
 
     def go_to_time(self, wanted: str) -> Task[None]:
         from .when import when
 
-        run = self.app.run_shown()
-        timeline = self.app.timeline
+        run = self.app.run_here()
+        timeline = self.app.following.timeline
         if run is None:
             raise Mistake("there is no recording yet")
         try:
@@ -204,7 +204,7 @@ class Actions:
         """Of one argument at once, of several the one that is chosen."""
         from .menu import Choice
 
-        values = self.app.arguments(self._row())
+        values = _values(self._row())
         if not values:
             raise Mistake("this event has no value")
         word = "earlier" if backwards else "later"
@@ -224,7 +224,7 @@ class Actions:
             return of(*value)
 
         choices = [Choice(f"{name} = {value}", (name, value), "") for name, value in values]
-        self.app.choose(f"{word} event with the value of", choices, chosen)
+        self.app.prompts.choose(f"{word} event with the value of", choices, chosen)
         return _nothing()
 
     def next_exception(self, count: Count) -> Task[None]:
@@ -294,25 +294,26 @@ class Actions:
     # ---- searching ----
 
     def search(self, count: Count) -> None:
-        self.app.ask_search(False, count or 1)
+        self.app.searching.ask(False, count or 1)
 
     def search_backward(self, count: Count) -> None:
-        self.app.ask_search(True, count or 1)
+        self.app.searching.ask(True, count or 1)
 
     def next_hit(self, count: Count) -> Task[None]:
-        return self.app.find_next(self.app.search_backwards, count or 1)
+        return self.app.searching.next(self.app.searching.backwards, count or 1)
 
     def previous_hit(self, count: Count) -> Task[None]:
-        return self.app.find_next(not self.app.search_backwards, count or 1)
+        return self.app.searching.next(not self.app.searching.backwards, count or 1)
 
     def highlight(self, count: Count) -> None:
-        self.app.highlight = not self.app.highlight
-        self.app.say("hits are shown" if self.app.highlight else "hits are not shown")
+        searching = self.app.searching
+        searching.highlight = not searching.highlight
+        self.app.say("hits are shown" if searching.highlight else "hits are not shown")
 
     # ---- filtering and folding ----
 
     def filter(self, count: Count) -> None:
-        self.app.ask_filter(self.browser.view.filter.text if self.browser.view.filter else "")
+        self.app.prompts.filter(self.browser.view.filter.text if self.browser.view.filter else "")
 
     def filter_this(self, count: Count) -> None:
         from .asking import from_event
@@ -322,7 +323,7 @@ class Actions:
         choices = [
             Choice(label, wanted, "") for label, wanted in from_event(self._row(), present.text if present else "")
         ]
-        self.app.choose("a filter for", choices, self.app.ask_filter)
+        self.app.prompts.choose("a filter for", choices, self.app.prompts.filter)
 
     def set_filter(self, wanted: str) -> Task[None]:
         from ..filter import parse
@@ -332,7 +333,7 @@ class Actions:
         yield from self.browser.change(dataclasses.replace(self.browser.view, filter=tree))
         self.app.view_changed()
         if tree is not None and not self.browser.items:
-            yield from self.app.nothing_found(tree)
+            yield from self.app.prompts.corrections(tree)
 
     def fold(self, count: Count) -> Task[None]:
         """Closes the call that the cursor is on or in, or opens the one that is closed."""
@@ -341,16 +342,12 @@ class Actions:
         if item is None:
             raise Mistake("there is no event here")
         row, folds = item.row, browser.view.folds
-        if row[6] != "call":
-            call = yield lambda database: moves.partner(database, row)
-            if row[6] not in ("return", "exception") or call is None:
-                call = yield lambda database: moves.caller(database, row)
-            if call is None:
+        if row[6] not in ENTERS:
+            row = yield lambda database: moves.own(database, item.row)
+            if row is None:
                 raise Mistake("this event is in no recorded call")
-            row = call
-        end = yield lambda database: moves.partner(database, row)
-        span = Span(row[1], row[3], row[4], row[11], row[0], end[0] if end else None)
-        changed = folds.open(span) if item.closed else folds.close(span)
+        around = yield lambda database: span(database, row)
+        changed = folds.open(around) if item.closed else folds.close(around)
         at = browser.cursor - browser.top
         browser.view = dataclasses.replace(browser.view, folds=changed)
         browser.forget()
@@ -385,19 +382,20 @@ class Actions:
     # ---- while the program runs ----
 
     def follow(self, count: Count) -> Task[None]:
-        self.app.follow()
+        self.app.following.start()
         return self.browser.last()
 
     def follow_until(self, count: Count) -> Task[None]:
-        if self.app.pattern is None:
+        if self.app.searching.pattern is None:
             raise Mistake("search for something first: / and a regular expression")
-        self.app.follow(until_hit=True)
+        self.app.following.start(until_hit=True)
         return self.browser.last()
 
     # ---- looking closer ----
 
-    def detail(self, count: Count) -> None:
-        self.app.toggle_detail()
+    def detail(self, count: Count) -> Task[None]:
+        self.app.toggle("detail")
+        return self.browser.settle()
 
     def detail_down(self, count: Count) -> None:
         self.app.detail_top += count or 1
@@ -406,7 +404,7 @@ class Actions:
         self.app.detail_top = max(self.app.detail_top - (count or 1), 0)
 
     def where(self, count: Count) -> None:
-        self.app.say(self.app.whereabouts())
+        self.app.say(whereabouts(self.app))
 
     def edit(self, count: Count) -> None:
         from .editor import EditorMissing, command
@@ -415,7 +413,7 @@ class Actions:
         file = text(row[9])
         if not file or file.startswith("<"):
             raise Mistake(f"this event has no source file ({file or 'none is known'})")
-        run = next((run for run in self.app.runs if run.id == row[1]), None)
+        run = self.app.run_here()
         path = os.path.join(run.directory if run else "", file)
         if not os.path.isfile(path):
             raise Mistake(f"{path} is not there (any more)")
@@ -433,14 +431,14 @@ class Actions:
     def copy_value(self, count: Count, file: str = "") -> None:
         from .menu import Choice
 
-        values = self.app.arguments(self._row())
+        values = _values(self._row())
         if not values:
             raise Mistake("this event has no value")
         if len(values) == 1:
             self.app.copy(values[0][1], values[0][0], file)
             return
         choices = [Choice(f"{name} = {value}", (name, value), "") for name, value in values]
-        self.app.choose("copy the value of", choices, lambda chosen: self.app.copy(chosen[1], chosen[0], file))
+        self.app.prompts.choose("copy the value of", choices, lambda chosen: self.app.copy(chosen[1], chosen[0], file))
 
     # ---- everything else ----
 
@@ -457,13 +455,14 @@ class Actions:
         change: dict[str, Any] = {}
         match name:
             case "case":
-                return app.next_case()
+                app.searching.next_case()
+                return None
             case "wrap":
                 self.browser.wrap = not self.browser.wrap
                 app.say("long lines are wrapped" if self.browser.wrap else "long lines are cut")
                 return self.browser.settle()
             case "minimap" | "stack":
-                app.toggle_pane(name)
+                app.say(f"{name}: {'on' if app.toggle(name) else 'off'}")
                 return self.browser.settle()
             case "time":
                 change["time"] = _TIMES[(_TIMES.index(look.time) + 1) % len(_TIMES)]
@@ -482,16 +481,16 @@ class Actions:
         return self.browser.settle()
 
     def command(self, count: Count) -> None:
-        self.app.ask_command()
+        self.app.prompts.command()
 
     def redraw(self, count: Count) -> Task[None]:
-        self.app.clear()
+        self.app.forget()
         place = self.browser.place()
         self.browser.forget()
         return self.browser.return_to(place) if place.position else self.browser.first()
 
     def help(self, count: Count) -> None:
-        self.app.show_help()
+        self.app.prompts.help()
 
     def quit(self, count: Count) -> None:
         self.app.quit()
@@ -517,7 +516,8 @@ class Actions:
         if word in ("n", "p", "x"):
             return self._other_run(word)
         if word == "f":
-            return self.where(None)  # type: ignore[func-returns-value]
+            self.where(None)
+            return None
         if word == "run":
             return self._run(rest)
         if word == "slow":
@@ -601,3 +601,10 @@ def _listed(numbers: Sequence[int]) -> str:
 def _nothing() -> Task[None]:
     return
     yield
+
+
+def _values(row: Row) -> list[tuple[str, str]]:
+    """Names and values of an event."""
+    from ..render import arguments
+
+    return [(each["name"], each["value"]) for each in arguments(row[13])]

@@ -227,6 +227,11 @@ class Browser:
         self.rows, self.items, self._outcomes = [], [], {}
         self.began = self.ended = False
 
+    def begin(self, rows: list[Row], ended: bool) -> None:
+        """The first events of the view, which were read already."""
+        self._take(rows, 0)
+        self.began, self.ended = True, ended
+
     # ---- moving ----
 
     def scroll(self, lines: int) -> Task[None]:

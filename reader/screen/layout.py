@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..model import Row
 from .model import Item, Line
 from .paint import Rows
+from .status import status_line
 from .text import part, with_hits
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Layout:
     def _minimap(self, app: App, rows: Rows) -> None:
         if not self.minimap_rows:
             return
-        timeline = app.timeline
+        timeline = app.following.timeline
         if timeline is None or not timeline.events:
             rows.line(Line(""))
         else:
@@ -87,19 +88,18 @@ class Layout:
                 timeline.part(item.row[2]) for item in (app.browser.current, *shown[:1], *shown[-1:]) if item
             ] or [0.0]
             between = (span[0], span[-1]) if span else (here, here)
-            hits = [timeline.part(time) for time in app.hit_times] if app.highlight else []
-            rows.line(
-                minimap(
-                    app.cells, here, between, hits, self.width, ascii=app.look.ascii, plain=self.plain
-                )
-            )
+            hits = [timeline.part(time) for time in app.searching.found_at] if app.searching.highlight else []
+            cells = app.following.cells(self.width)
+            rows.line(minimap(cells, here, between, hits, ascii=app.look.ascii, plain=self.plain))
         self._spots.append("minimap")
 
     def _stack(self, app: App, rows: Rows) -> None:
         if not self.stack_rows:
             return
-        calls = app.stack[-self.stack_rows :]
-        hidden = len(app.stack) - len(calls)
+        shown = app.browser.shown()
+        stack = [call for call in app.stack if not shown or call[0] != shown[0].row[0]]
+        calls = stack[-self.stack_rows :]
+        hidden = len(stack) - len(calls)
         for place, call in enumerate(calls):
             line = app.browser.line(Item(call))
             if place == 0 and hidden:
@@ -121,7 +121,7 @@ class Layout:
         first = browser.first_shown
         for index, item in enumerate(browser.shown(), first):
             line = browser.line(item)
-            hits = app.hits(line)
+            hits = app.searching.hits(line)
             if hits:
                 line = with_hits(line, hits)
             for row in browser.laid_out(line):
@@ -157,7 +157,7 @@ class Layout:
         if not self._message_rows and app.message is not None:
             rows.line(app.message)
             return
-        rows.line(app.status(), "bar")
+        rows.line(status_line(app), "bar")
         if self._message_rows and not prompted:
             rows.line(app.message_line())
 

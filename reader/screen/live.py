@@ -13,22 +13,24 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..database import Database, DatabaseError
 from ..model import Row, Run, Source, text
 from ..query import stack as open_calls
+from . import moves
 from .model import Line
+from .view import View
 
 if TYPE_CHECKING:
     from ..filter_tree import Filter
     from .timeline import Cell, Timeline
 
+_FIRST_PAGE = 100  # events: more than most screens have lines
 Function = tuple[int, bytes, bytes, bytes, int]  # run, module, func, file, line
 
 
 class Start(NamedTuple):
-    """What the first look brought. run: which one is shown; None where there is none, or all are."""
+    """What the first look brought."""
 
     runs: list[Run]
     sources: list[Source]
-    run: int | None
-    filter: Filter | None
+    view: View
 
 
 class Pulse(NamedTuple):
@@ -62,7 +64,12 @@ def opening(database: Database, run: int | None, every: bool, filter: Filter | N
         there = ", ".join(str(each.id) for each in runs[-10:]) or "none"
         raise DatabaseError(f"{database.path} has no run {run}; there are: {there}")
     shown = None if every or not runs else run or runs[-1].id
-    return Start(runs, _sources(database, runs, shown), shown, filter)
+    return Start(runs, _sources(database, runs, shown), View(shown, filter))
+
+
+def first_page(database: Database, start: Start) -> tuple[list[Row], bool]:
+    """The first events, and whether there are no more."""
+    return moves.after(database, start.view.lines(start.runs), None, _FIRST_PAGE)
 
 
 def _sources(database: Database, runs: list[Run], run: int | None) -> list[Source]:

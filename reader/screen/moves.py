@@ -161,7 +161,7 @@ def caller(database: Database, row: Row) -> Row | None:
 
 def first_callee(database: Database, row: Row) -> Row | None:
     """The first call that the event's function made since it was entered; its resuming a generator counts."""
-    start = _own(database, row)
+    start = own(database, row)
     if start is None:
         return None
     depth = row[11]
@@ -177,7 +177,7 @@ def first_callee(database: Database, row: Row) -> Row | None:
 
 def last_callee(database: Database, row: Row) -> Row | None:
     """The last call that the event's function made before it was left; its resuming a generator counts."""
-    start = _own(database, row)
+    start = own(database, row)
     if start is None:
         return None
     depth, time, id = row[11], start[2], start[0]
@@ -194,7 +194,7 @@ def next_sibling(database: Database, row: Row) -> Row | None:
 
 def previous_sibling(database: Database, row: Row) -> Row | None:
     """The call (or resuming of a generator) before the event's own, by the same caller."""
-    return _sibling(database, row, _own(database, row) or row, backwards=True)
+    return _sibling(database, row, own(database, row) or row, backwards=True)
 
 
 def _end_of(database: Database, call: Row) -> Row | None:
@@ -238,7 +238,7 @@ def _entered(database: Database, row: Row, depth: int) -> Row | None:
     return one(database, found[0][0]) if found else None
 
 
-def _own(database: Database, row: Row) -> Row | None:
+def own(database: Database, row: Row) -> Row | None:
     """The event that entered the event's own function."""
     if row[6] in ENTERS:
         return row

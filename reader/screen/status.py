@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from ..render import printable
 from .model import Line
+from .tasks import PATIENCE
 
 if TYPE_CHECKING:
     from .app import App
 
-_PATIENCE = 0.15  # s
 _NEAR = 0.01  # of the run: losses as near as this are told
 
 
@@ -27,21 +27,21 @@ def status_line(app: App) -> Line:
     item = browser.current
     if item is not None:
         parts.append(("", _clock(item.row[2])))
-        if app.timeline is not None and app.timeline.events:
+        if app.following.timeline is not None and app.following.timeline.events:
             parts.append(("", f"{percent(app):.0f}%"))
-    if app.following:
-        parts.append(("key", "FOLLOWING UNTIL FOUND" if app.until_hit else "FOLLOWING"))
-    elif app.run_live():
+    if app.following.is_on:
+        parts.append(("key", "FOLLOWING UNTIL FOUND" if app.following.until_hit else "FOLLOWING"))
+    elif app.following.is_live():
         parts.append(("key", "LIVE"))
     lost = losses(app)
     if lost:
         parts.append(("lost", f"{lost:,} lost near here"))
-    if app.busy > _PATIENCE:
+    if app.tasks.busy > PATIENCE:
         parts.append(("note", _progress(app)))
     if browser.view.filter is not None:
         parts.append(("note", f"filter: {' '.join(browser.view.filter.text.split())}"))
-    if app.pattern is not None:
-        parts.append(("", f"{'?' if app.search_backwards else '/'}{app.pattern.text}"))
+    if app.searching.pattern is not None:
+        parts.append(("", app.searching.text()))
     if browser.view.folds.level is not None:
         parts.append(("", f"levels: {browser.view.folds.level + 1}"))
     if browser.left:
@@ -58,23 +58,23 @@ def status_line(app: App) -> Line:
 
 def whereabouts(app: App) -> str:
     """What `=` says."""
-    item, run = app.browser.current, app.run_shown()
+    item, run = app.browser.current, app.run_here()
     if item is None or run is None:
         return f"{app.path}: nothing to show yet"
     row = item.row
     moment = time.strftime("%Y-%m-%d ", time.localtime(row[2] // 1_000_000_000)) + _clock(row[2])
     since = (row[2] - run.started) / 1e9
-    told = [app.path, f"run {run.id} ({run.command})", f"event {row[0]}", moment, f"+{since:.6f}s"]
-    if app.timeline is not None and app.timeline.events:
-        told.append(f"{percent(app):.1f}% of {app.timeline.events:,} events")
-        if app.timeline.lost:
-            told.append(f"{app.timeline.lost:,} lost")
-    return "  ".join(told)
+    told = [moment, f"+{since:.6f}s", f"event {row[0]}"]
+    if app.following.timeline is not None and app.following.timeline.events:
+        told.append(f"{percent(app):.1f}% of {app.following.timeline.events:,} events")
+        if app.following.timeline.lost:
+            told.append(f"{app.following.timeline.lost:,} lost")
+    return "  ".join([*told, f"run {run.id} in {app.path}: {run.command}"])
 
 
 def percent(app: App) -> float:
     """How much of the events is before the cursor, or is shown, at the end."""
-    item, timeline = app.browser.current, app.timeline
+    item, timeline = app.browser.current, app.following.timeline
     if item is None or timeline is None:
         return 0.0
     if app.browser.ended and app.browser.cursor == len(app.browser.items) - 1:
@@ -84,7 +84,7 @@ def percent(app: App) -> float:
 
 def losses(app: App) -> int:
     """Events lost near the cursor."""
-    item, timeline = app.browser.current, app.timeline
+    item, timeline = app.browser.current, app.following.timeline
     if item is None or timeline is None or not timeline.lost:
         return 0
     within = int((timeline.last - timeline.first) * _NEAR)
@@ -99,4 +99,4 @@ def _clock(ns: int) -> str:
 def _progress(app: App) -> str:
     opened, count = app.worker.progress
     share = f" {opened * 100 // count}%" if count else ""
-    return f"working{share}, {app.busy:.0f}s: any key stops it" if app.busy >= 1 else f"working{share}: any key stops it"
+    return f"working{share}, {app.tasks.busy:.0f}s: any key stops it" if app.tasks.busy >= 1 else f"working{share}: any key stops it"

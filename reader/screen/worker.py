@@ -33,7 +33,7 @@ class Job(Generic[T]):
         self.error: BaseException | None = None
         self.stopped = False  # somebody wants it to stop, or to stand back
         self.dropped = False  # nobody wants its answer any more
-        self.since = time.monotonic()
+        self.is_done = False
 
 
 class Worker:
@@ -115,6 +115,7 @@ class Worker:
                 continue
             except BaseException as error:  # whatever it is, the screen says it
                 job.error = error
+            job.is_done = True
             self._done.append(job)
             self._wake()
         if database is not None:

@@ -1,0 +1,169 @@
+"""Keeps up with the database while a program is being recorded: looks again and again whether something has
+changed, reads anew what is on the screen, and follows the end of it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from ..model import Row
+from . import live
+from .live import Course, Pulse
+from .view import View
+
+if TYPE_CHECKING:
+    from .app import App
+    from .timeline import Cell, Timeline
+
+_LOOK = 0.1  # s between two looks while a program runs ...
+_IDLE_LOOK = 1.0  # ... and when none does
+
+
+class Following:
+    """What is known of the recording besides its events, and whether its end is followed."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._watch = live.Watch()  # the database thread's
+        self._pulse: Pulse | None = None
+        self._looked = 0.0
+        self._sources = len(app.sources)
+        self.timeline: Timeline | None = None
+        self._cells: list[Cell] = []
+        self.is_on = False
+        self.until_hit = False
+        self._until: Any = None  # the search's own note of what it has seen
+
+    def is_live(self) -> bool:
+        """Whether the program of the run that is shown (of all: the newest) is still running."""
+        runs = self._app.runs_shown()
+        return bool(runs) and runs[-1].finished is None
+
+    # ---- looking ----
+
+    def look(self) -> None:
+        """To be called often."""
+        now, tasks = time.monotonic(), self._app.tasks
+        wait = _LOOK if self.is_live() or not self._app.runs else _IDLE_LOOK
+        if now - self._looked >= wait and "pulse" not in tasks.asked():
+            self._looked = now
+            run = self._app.browser.view.run
+            tasks.ask("pulse", lambda database: self._watch.pulse(database, run), self._take_pulse)
+
+    def forget(self, anew: bool = False) -> None:
+        """Another run is shown; anew: nothing that was read before counts."""
+        self._pulse, self._looked = None, 0.0
+        if anew:
+            self.timeline, self._cells = None, []
+            self._ask_course(anew=True)
+
+    def _take_pulse(self, pulse: Pulse) -> None:
+        before, self._pulse = self._pulse, pulse
+        if pulse == before:
+            return
+        if before is not None:
+            self._announce(before, pulse)
+        if pulse.newest is None:
+            return
+        app = self._app
+        if not app.runs and app.browser.view.run is None and not app.tasks.is_running:
+            app.browser.view = View(pulse.newest, app.browser.view.filter)  # the first recording begins
+            app.browser.forget()
+            app.tasks.run(app.browser.first())
+            self._pulse = None
+        self._ask_course()
+        if before is not None:
+            self._renew()
+
+    def _announce(self, before: Pulse, pulse: Pulse) -> None:
+        say = self._app.say
+        if pulse.gone and not before.gone:
+            say("the database has been removed; what was read of it stays here", "error")
+        elif before.newest is not None and pulse.newest is not None and pulse.newest > before.newest:
+            say(f"recording {pulse.newest} has begun: {pulse.command}  (:run {pulse.newest} shows it)")
+        elif pulse.run == before.run and before.finished is None and pulse.finished is not None:
+            say(live.ending(pulse.finished, pulse.exit_status))
+
+    def _ask_course(self, anew: bool = False) -> None:
+        run, width = self._app.browser.view.run, self._app.layout.width
+        self._app.tasks.ask(
+            "course", lambda database: self._watch.course(database, run, width, anew), self._take_course
+        )
+
+    def _take_course(self, course: Course) -> None:
+        app = self._app
+        if course.timeline.run != app.browser.view.run:
+            return  # another one is shown by now
+        app.runs[:], app.sources = course.runs, course.sources
+        app.functions.update(course.functions)
+        self.timeline, self._cells = course.timeline, course.cells
+        run = next((run for run in app.runs if run.id == app.browser.view.run), None)
+        app.browser.header, app.browser.footer = live.header(run), live.footer(run, course.damages)
+        if course.functions or len(app.sources) != self._sources:
+            self._sources = len(app.sources)
+            app.change_look(app.look)
+        if not app.tasks.is_running:
+            app.browser.clamp()
+
+    def cells(self, width: int) -> list[Cell]:
+        """The run's course in so many parts; what was looked at closer, as soon as that is known."""
+        if len(self._cells) != width and self.timeline is not None:
+            self._cells = self.timeline.cells(width)
+            self._ask_course()
+        return self._cells
+
+    # ---- what is on the screen ----
+
+    def _renew(self) -> None:
+        app = self._app
+        if app.tasks.is_running:
+            self._pulse = None  # again, at the next look
+            return
+        if self.is_on:
+            if self.until_hit:
+                self._look_for_hit()
+            app.tasks.ask("renew", app.browser.newest(), self._take_newest)
+        else:
+            app.tasks.ask("renew", app.browser.renewed(), self._take_renewed)
+
+    def _take_renewed(self, answer: Any) -> None:
+        if not self._app.tasks.is_running:
+            self._app.browser.renew(answer)
+
+    def _take_newest(self, answer: Any) -> None:
+        if not self._app.tasks.is_running and self.is_on:
+            self._app.browser.take_newest(answer)
+
+    # ---- following ----
+
+    def start(self, until_hit: bool = False) -> None:
+        """Shows what comes, until a key ends it; until_hit: or until the search finds something."""
+        self.is_on, self.until_hit, self._until = True, until_hit, None
+        if not self.is_live():
+            self._app.say("the program has ended: nothing more will come")
+        elif until_hit:
+            self._look_for_hit()
+
+    def stop(self) -> None:
+        self.is_on = self.until_hit = False
+
+    def _look_for_hit(self) -> None:
+        from .search import find_new
+
+        app, state = self._app, self._until
+        pattern, query, show = app.searching.pattern, app.browser.events(), app.searching.shower()
+        if pattern is not None and "hit" not in app.tasks.asked():
+            app.tasks.ask(
+                "hit", lambda database: find_new(database, query, pattern, show, state), self._take_hit
+            )
+
+    def _take_hit(self, answer: tuple[Row | None, Any]) -> None:
+        row, self._until = answer
+        app = self._app
+        if row is not None and self.until_hit and not app.tasks.is_running:
+            self.stop()
+            app.bell()
+            app.say("found")
+            app.searching.found_at.add(row[2])
+            app.tasks.run(app.browser.go(row))

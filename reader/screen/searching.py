@@ -1,0 +1,148 @@
+"""The search of the screen: its prompt, the hits, and where to go on. search.py finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..model import Row
+from .browser import Task
+from .model import Item, Line
+from .places import Place
+
+if TYPE_CHECKING:
+    from ..database import Database
+    from .app import App
+    from .search import Pattern
+
+_WHILE_TYPING = 0.5  # s that a search may take
+_CASES = {None: "ignore case where no capital is typed", False: "heed case", True: "ignore case"}
+
+
+class Searching:
+    """What is searched for, if anything, and in which direction."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self.pattern: Pattern | None = None
+        self.backwards = False
+        self.ignore_case: bool | None = None  # None: smart case
+        self.highlight = True
+        self.found_at: set[int] = set()  # times of hits, for the minimap
+
+    def text(self) -> str:
+        """As it was typed, for the status line."""
+        return f"{'?' if self.backwards else '/'}{self.pattern.text}" if self.pattern else ""
+
+    def hits(self, line: Line) -> list[tuple[int, int]]:
+        """What to highlight in a line."""
+        if self.pattern is None or not self.highlight:
+            return []
+        from .search import TooSlow
+
+        try:
+            return self.pattern.hits(line.text)
+        except TooSlow:
+            return []
+
+    def shower(self) -> Callable[[Row], str]:
+        """What is searched: the text of an event's line. Not the screen's, since another thread calls it."""
+        line = self._app.liner()
+        return lambda row: line(Item(row)).text
+
+    # ---- typing ----
+
+    def ask(self, backwards: bool, count: int) -> None:
+        """A prompt for a regular expression; the first hit is shown while it is typed."""
+        app, before, origin = self._app, self.pattern, self._app.browser.place()
+
+        def done(text: str | None) -> Task[None]:
+            app.tasks.take_back("typing")
+            if text is None:
+                self.pattern = before
+                return app.browser.return_to(origin)
+            return self._search(text, backwards, count, origin)
+
+        app.prompts.line(
+            "?" if backwards else "/",
+            done,
+            history="search",
+            changed=partial(self._typed, origin, backwards),
+            even_if_left=True,
+        )
+
+    def _typed(self, origin: Place, backwards: bool, text: str) -> None:
+        from .search import BadPattern, Pattern, find
+
+        app = self._app
+        app.tasks.take_back("typing")
+        try:
+            self.pattern = pattern = Pattern(text, self.ignore_case) if text else None
+        except BadPattern:
+            return  # it is not finished
+        if pattern is None:
+            return
+        query, show, start = app.browser.events(), self.shower(), origin.position
+        if start and not backwards:
+            start = (start[0], start[1] - 1)  # it may be the event we are on
+
+        def then(row: Row | None) -> None:
+            if row is not None and app.prompts.is_open and not app.tasks.is_running:
+                app.tasks.run(app.browser.show((row[2], row[0])))
+
+        def question(database: Database) -> Row | None:
+            return find(database, query, pattern, show, start, backwards, seconds=_WHILE_TYPING)
+
+        app.tasks.ask("typing", question, then)
+
+    def _search(self, text: str, backwards: bool, count: int, origin: Place) -> Task[None]:
+        from .search import Pattern
+
+        if text:
+            self.pattern = Pattern(text, self.ignore_case)
+        self.backwards, self.highlight = backwards, True
+        yield from self._app.browser.return_to(origin)
+        yield from self.next(backwards, count)
+
+    # ---- finding ----
+
+    def next(self, backwards: bool, count: int) -> Task[None]:
+        """To the next hit; behind the last one it begins again at the other end."""
+        from .actions import Mistake
+        from .search import find
+
+        app, pattern = self._app, self.pattern
+        if pattern is None:
+            raise Mistake("search for something first: / and a regular expression")
+        item = app.browser.current
+        start = item.position if item else None
+        search = partial(
+            find, query=app.browser.events(), pattern=pattern, show=self.shower(), backwards=backwards
+        )
+        again = False
+        row: Row | None = None
+        for _ in range(min(count, 10_000)):
+            row = yield partial(search, start=start)
+            if row is None and start is not None:
+                again = True
+                row = yield partial(search, start=None)
+            if row is None:
+                app.say(f"not found: {pattern.text}", "error")
+                return
+            start = (row[2], row[0])
+        if row is not None:
+            self.found_at.add(row[2])
+            yield from app.browser.go(row)
+        if again:
+            app.say(f"the search began again at the {'end' if backwards else 'start'}")
+
+    def next_case(self) -> None:
+        """Smart case, then heeding case, then ignoring it."""
+        order = list(_CASES)
+        self.ignore_case = order[(order.index(self.ignore_case) + 1) % len(order)]
+        self._app.say(f"searches {_CASES[self.ignore_case]}")
+        if self.pattern is not None:
+            from .search import Pattern
+
+            self.pattern = Pattern(self.pattern.text, self.ignore_case)
