@@ -1,0 +1,149 @@
+"""What an event has to hold so that a regular expression can match its line: a predicate for `event MATCH`,
+which the scan asks of events long before they become lines. Called by search.py.
+
+A literal piece of the expression is cut into runs of letters, digits and _. The fields that a line shows
+have other characters between them, so each run stands within one field, or is written by the line itself:
+digits, units of time, a few words. The predicate asks for the runs that must be in a field. It may let
+through more than matches, never less; whatever is not understood here asks for nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from itertools import groupby
+from typing import Any, NamedTuple
+
+# Such expressions may mean something else to the module regex than to re: classes with names, sets in
+# sets, fuzzy matching, characters by name.
+_DOUBTFUL = re.compile(r"\[\^?\[|--|&&|\|\||~~|\{(?!\d+(,\d*)?\}|,\d+\})|\\[pPNLXRKGhmMQe]")
+_DEEPEST = 40  # groups in groups
+_LONGEST = 4000  # characters
+_RUN = re.compile(r"[A-Za-z0-9_]+")
+# What lines.py and columns.py write themselves. A neighbour that they do not put beside that (the = of
+# name=value) tells that a run is the event's.
+_WORDS = ("line", "some", "events", "lost", "running")
+_UNITS = re.compile(r"[0-9numsh]*")
+_MOST_UNITS = 2  # letters: 12ms, 2m05s
+_BEFORE, _BEHIND = " :.,(+-µ/…", " :.,)-µ…"
+# How an escape may reach into a run: \n, \x1b, \u2028, and what is left of it when a run begins within.
+_ESCAPE = re.compile(r"[nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[0-9a-f]{1,8}", re.IGNORECASE)
+_IN_ESCAPE = re.compile(r"[nrt]|[xu]?[0-9a-f]{0,8}", re.IGNORECASE)
+
+
+class All(NamedTuple):
+    """All of them are needed: pieces of text, and groups."""
+
+    members: tuple[Need, ...]
+
+
+class One(NamedTuple):
+    """One of them is needed."""
+
+    members: tuple[Need, ...]
+
+
+Need = str | All | One
+_NOTHING = All(())
+
+
+def predicate(expression: str, flags: int, files: bool) -> str | None:
+    """A condition that each event meets whose line matches; None: nothing can be said.
+
+    flags: of re. files: the line may show the file's name.
+    """
+    if len(expression) > _LONGEST or _DOUBTFUL.search(expression):
+        return None
+    try:
+        parsed = import_module("re._parser").parse(expression, flags)
+    except (re.error, RecursionError, OverflowError):
+        return None  # regex knows more forms than re
+    return _condition(_needs(parsed, 0), files)
+
+
+# ---- what the expression needs ------------------------------------------------------------------
+
+
+def _needs(items: Iterable[tuple[Any, Any]], depth: int) -> Need:
+    """What a line contains in any case where a parsed expression matches."""
+    if depth > _DEEPEST:
+        return _NOTHING
+    found: list[Need] = []
+    for literal, group in groupby(items, lambda item: str(item[0]) == "LITERAL"):
+        if literal:
+            found.append("".join(chr(code) for _, code in group))
+        else:
+            found.extend(_need(str(op), argument, depth + 1) for op, argument in group)
+    return All(tuple(found))
+
+
+def _need(op: str, argument: Any, depth: int) -> Need:
+    match op:
+        case "SUBPATTERN":
+            return _needs(argument[3], depth)
+        case "ATOMIC_GROUP":
+            return _needs(argument, depth)
+        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT" if argument[0]:
+            return _needs(argument[2], depth)
+        case "ASSERT":
+            return _needs(argument[1], depth)
+        case "BRANCH":
+            return One(tuple(_needs(branch, depth) for branch in argument[1]))
+        case _:
+            return _NOTHING
+
+
+# ---- as a predicate -----------------------------------------------------------------------------
+
+
+def _condition(need: Need, files: bool) -> str | None:
+    if isinstance(need, One):
+        each = [_condition(member, files) for member in need.members]
+        known = [condition for condition in each if condition]
+        return f"(or {' '.join(known)})" if len(known) == len(each) else None
+    if isinstance(need, str):
+        conditions = [_holds(run, files) for run in _runs(need)]
+    else:
+        conditions = [c for c in (_condition(member, files) for member in need.members) if c]
+    conditions = list(dict.fromkeys(conditions))
+    if len(conditions) < 2:
+        return conditions[0] if conditions else None
+    return f"(and {' '.join(conditions)})"
+
+
+def _runs(literal: str) -> Iterator[str]:
+    """The runs that are the event's."""
+    for found in _RUN.finditer(literal):
+        start, end = found.span()
+        before, behind = literal[start - 1 : start] if start else "", literal[end : end + 1]
+        named = (before and before not in _BEFORE) or (behind and behind not in _BEHIND)
+        if named or not _is_own(found[0].lower()):
+            yield found[0]
+
+
+def _is_own(run: str) -> bool:
+    """Whether the line itself may write it."""
+    letters = sum(not character.isdigit() for character in run)
+    return any(run in word for word in _WORDS) or (letters <= _MOST_UNITS and bool(_UNITS.fullmatch(run)))
+
+
+def _holds(run: str, files: bool) -> str:
+    fields = ["thread", "module", "func", *(["file"] if files else [])]
+    each = " ".join(_contains(field, run) for field in fields)
+    return f"(or {each} (any (or {_contains('name', run)} {_contains('value', run)})))"
+
+
+def _contains(field: str, run: str) -> str:
+    """A field's text as it is, or as it is shown, with escapes."""
+    plain = _like(field, run)
+    if _IN_ESCAPE.fullmatch(run):
+        return f"{plain} (not (plain {field}))"
+    escape = _ESCAPE.match(run)
+    if escape:
+        return f"{plain} (and {_like(field, run[escape.end() :])} (not (plain {field})))"
+    return plain
+
+
+def _like(field: str, run: str) -> str:
+    return f'(like {field} "%{run.replace("_", chr(92) * 2 + "_")}%")'

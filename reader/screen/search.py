@@ -1,0 +1,243 @@
+"""Searching for the next event whose line matches a regular expression. The questions of `/ ? n N` and of
+following until something matches.
+
+What cannot match is left out by the scan (literals.py), the rest is made into lines and matched here.
+Nothing lists all hits: the first one ends the question.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..model import EVENT, Row
+from ..query import INDEX_BITS, Query
+from .model import Position
+
+if TYPE_CHECKING:
+    from ..database import Database
+
+_PATIENCE = 0.25  # s for one line
+_PAGE, _PAGE_SECONDS = 1 << 17, 0.5  # rows and time until the database may go on without this reader
+_STEPS = 100  # of SQLite's machine between two looks at the clock
+_LATEST_ID = (1 << 63) - 1
+# Characters that ignoring case makes the same as a letter of ASCII, though nobody who types this letter
+# means them; and a letter that is like no other. literals.py relies on it.
+_ALIKE = "\u0130\u0131\u017f\u212a"
+_APART = "\u00fe"
+_ESCAPED = re.compile(r"\\[pPN]\{[^}]*\}|\\.|\(\?P?", re.DOTALL)  # in which capitals are no letters
+
+
+class BadPattern(Exception):
+    """A mistake in a regular expression: what, and at which character (from 0)."""
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.message, self.position = message, position
+
+
+class TooSlow(Exception):
+    """A regular expression takes too long on one line."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"the search was ended: this expression took more than {_PATIENCE} s for one line, and might for ever"
+        )
+
+
+class TimeUp(Exception):
+    """A search ran out of time at an event, without a match so far. None: at none yet."""
+
+    def __init__(self, position: Position | None) -> None:
+        super().__init__("the search has taken its time")
+        self.position = position
+
+
+class Pattern:
+    """A regular expression, as the module regex has them.
+
+    ignore_case: None ignores it unless a capital letter is typed. Raises BadPattern.
+    """
+
+    def __init__(self, text: str, ignore_case: bool | None = None) -> None:
+        import regex
+
+        if ignore_case is None:
+            ignore_case = not any(map(str.isupper, _ESCAPED.sub("", text)))
+        self.text = text
+        self.ignore_case = ignore_case
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._compiled = regex.compile(text, regex.IGNORECASE if ignore_case else 0)
+        except regex.error as error:
+            raise BadPattern(error.msg, error.pos or 0) from None
+        except (ValueError, OverflowError, RecursionError, MemoryError) as error:
+            raise BadPattern(f"no such expression is possible: {error}", 0) from None
+        self._apart = {ord(character): _APART for character in _ALIKE if character not in text}
+
+    def hits(self, line: str) -> list[tuple[int, int]]:
+        """[start, end) of what matches, except for empty matches. Raises TooSlow."""
+        try:
+            found = [match.span() for match in self._compiled.finditer(self._told(line), timeout=_PATIENCE)]
+        except TimeoutError:
+            raise TooSlow from None
+        return [(start, end) for start, end in found if start < end]
+
+    def matches(self, line: str) -> bool:
+        """Raises TooSlow."""
+        try:
+            # other threads go on meanwhile
+            return bool(self._compiled.search(self._told(line), timeout=_PATIENCE, concurrent=True))
+        except TimeoutError:
+            raise TooSlow from None
+
+    def _told(self, line: str) -> str:
+        return line if line.isascii() else line.translate(self._apart)
+
+    @cached_property
+    def predicate(self) -> str | None:
+        """A necessary condition for `event MATCH`; None: there is none."""
+        return self._predicate(False)
+
+    @cached_property
+    def predicate_with_files(self) -> str | None:
+        """The same for lines with the file's name."""
+        return self._predicate(True)
+
+    def _predicate(self, files: bool) -> str | None:
+        from .literals import predicate
+
+        if any(character in self.text for character in _ALIKE):
+            return None
+        return predicate(self.text, re.IGNORECASE if self.ignore_case else 0, files)
+
+
+Show = Callable[[Row], str]
+
+
+def find(
+    database: Database,
+    query: Query,
+    pattern: Pattern,
+    show: Show,
+    start: Position | None,
+    backwards: bool = False,
+    *,
+    files: bool = False,
+    seconds: float | None = None,
+) -> Row | None:
+    """The first event behind (before) a position whose line matches; None: there is none.
+
+    start: itself excluded; None: from the very first (last) event on. show: its line. files: lines may show
+    names of files. Raises TooSlow, and TimeUp after so many seconds.
+    """
+
+    def look(row: Row) -> None:
+        if pattern.matches(show(row)):
+            raise _Found(row)
+
+    necessary = pattern.predicate_with_files if files else pattern.predicate
+    if necessary:
+        query = query.also("event MATCH ?", necessary)
+    direction = "DESC" if backwards else "ASC"
+    due = None if seconds is None else time.monotonic() + seconds
+    try:
+        while True:
+            rest = query if start is None else _behind(query, start, backwards)
+            sql = f"SELECT {EVENT} FROM event WHERE {rest.where} ORDER BY time {direction}, id {direction}"
+            if due is not None:
+                _limit(database, due)
+            page = database.page(sql, rest.parameters, look, _PAGE, _PAGE_SECONDS)
+            if page.ended:
+                return None
+            if page.made:
+                start = page.last
+            if due is not None and time.monotonic() >= due:
+                raise TimeUp(start)
+    except _Found as found:
+        return found.row
+    finally:
+        if due is not None:
+            _limit(database, None)
+
+
+class _Found(Exception):
+    def __init__(self, row: Row) -> None:
+        self.row = row
+
+
+def _behind(query: Query, position: Position, backwards: bool) -> Query:
+    at, id = position
+    if backwards:
+        return query.also("time <= ? AND event MATCH ?", at, f"(or (< time {at}) (< id {id}))")
+    return query.also("time >= ? AND event MATCH ?", at, f"(or (> time {at}) (> id {id}))")
+
+
+def _limit(database: Database, due: float | None) -> None:
+    """Ends the queries that run at some time."""
+    look = None if due is None else lambda: time.monotonic() >= due
+    database.connection().set_progress_handler(look, _STEPS, id=_limit)
+
+
+# ---- while it is recorded -----------------------------------------------------------------------
+
+
+class Seen(NamedTuple):
+    """What was stored at a time: segments up to an id, and of those that were not complete so many events."""
+
+    last: int
+    growing: tuple[tuple[int, int], ...]
+
+
+def seen(database: Database, run: int | None) -> Seen:
+    """What is stored of a run (None: of all) now; for the first `find_new`."""
+    return _look(database, run, Seen(0, ()))[1]
+
+
+def find_new(
+    database: Database,
+    query: Query,
+    pattern: Pattern,
+    show: Show,
+    run: int | None,
+    before: Seen,
+    *,
+    files: bool = False,
+) -> tuple[Row | None, Seen]:
+    """The first matching event among those stored after `before`, and what is stored now.
+
+    It does not matter in which order they happened: an event of a thread that is stored late is found, too.
+    Raises TooSlow.
+    """
+    ranges, now = _look(database, run, before)
+    if not ranges:
+        return None, now
+    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
+    among = " ".join(f"(between id {low} {high})" for low, high in ranges)
+    query = query.also("id BETWEEN ? AND ? AND event MATCH ?", low, high, f"(or {among})")
+    return find(database, query, pattern, show, None, files=files), now
+
+
+def _look(database: Database, run: int | None, before: Seen) -> tuple[list[tuple[int, int]], Seen]:
+    """Ids of the events stored after `before`, and what is stored now."""
+    columns = "SELECT id, count, complete FROM segment WHERE id"
+    rows: list[tuple[int, int, int, int]] = []  # with how many events were seen of it
+    for segment, events in before.growing:
+        rows += [(*row, events) for row in database.query("iii", f"{columns} = ?", (segment,))]
+    where, parameters = ("", ()) if run is None else (" AND +run = ?", (run,))
+    for row in database.query("iii", f"{columns} > ?{where}", (before.last, *parameters)):
+        rows.append((*row, 0))
+    ranges: list[tuple[int, int]] = []
+    for segment, events, _, old in sorted(rows):
+        if events > old:
+            first = segment << INDEX_BITS
+            ranges.append((first + old, first + events - 1))
+    last = max([before.last, *(segment for segment, *_ in rows)])
+    return ranges, Seen(
+        last, tuple((segment, events) for segment, events, complete, _ in rows if not complete)
+    )
