@@ -36,8 +36,8 @@ def excerpt(directory: str, file: str, line: int, started: int) -> Excerpt:
         return Excerpt([], f"{path} is not there, on this machine")
     except OSError as error:
         return Excerpt([], f"{path} cannot be read: {error.strerror}")
-    except ValueError as error:  # a null byte, or what is no name in this locale
-        return Excerpt([], f"{path} cannot be read: {error}")
+    except ValueError:  # a null byte, or what this locale cannot write
+        return Excerpt([], f"{path} is no name of a file")
     whole = len(data) <= MOST
     lines = data[:MOST].splitlines()
     if not 1 <= line <= len(lines):

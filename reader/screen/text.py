@@ -1,19 +1,18 @@
 """Lines cut to the screen: by cells of the terminal, not by characters. Called for every line drawn.
 
-A wide character takes two cells, a combining mark none of its own. What a terminal shows as one (a
-cluster) is never divided. Knows of no event.
+A wide character takes two cells, a combining mark none of its own, and stays where its character is.
+Knows of no event.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from functools import cache
-from itertools import count
 from typing import NamedTuple
 
-from wcwidth import iter_graphemes
-from wcwidth import width as cells_of
+from wcwidth import wcwidth
 
 from ..render import printable
 from .model import Line
@@ -25,6 +24,19 @@ _FIRST_MARK = "\u0300"  # whatever is printable and comes before it takes one ce
 _UNCERTAIN = (
     "[\u180b-\u180d\u180f\ufe00-\ufe0f\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef]"
 )
+
+
+class _Cells(dict[str, int]):
+    """How many cells a character takes. Vowel signs that stand beside their letter take one: with those
+    terminals that go by characters, which most do."""
+
+    def __missing__(self, character: str) -> int:
+        beside = unicodedata.category(character) == "Mc"
+        self[character] = found = 1 if beside else max(wcwidth(character), 0)
+        return found
+
+
+_CELLS = _Cells()
 
 
 class Markup(NamedTuple):
@@ -79,7 +91,8 @@ def chop(line: Line, left: int, width: int) -> Markup:
         runs, taken = [("", " " * room)] if room else [], room
     end, reached = _reach(text, start, room - taken)
     _style(line, start, end, runs)
-    runs.append(("dim", " " * (room - taken - reached) + dots))
+    if dots:
+        runs.append(("dim", " " * (room - taken - reached) + dots))
     return Markup(runs, width)
 
 
@@ -99,7 +112,7 @@ def cuts(text: str, width: int) -> list[tuple[int, int, int]]:
     Where a wide character meets a screen that is one cell wide, that cell has nothing.
     """
     parts = []
-    start = 0
+    start, width = 0, max(width, 1)
     while True:
         end, taken = _reach(text, start, width)
         if end == start < len(text):
@@ -169,34 +182,28 @@ def _reach(text: str, start: int, width: int) -> tuple[int, int]:
         end = start + min(len(ahead), width)
         return end, end - start
     taken = 0
-    for cluster in iter_graphemes(text[start:] if start else text):
-        wide = _width(cluster, start)
-        if taken + wide > width:
-            break
-        taken += wide
-        start += len(cluster)
+    if start == 0 and ahead and _CELLS[ahead[0]] == 0:
+        start, taken = 1, 1
+    for character in text[start:] if start else text:
+        taken += _CELLS[character]
+        if taken > width:
+            return start, taken - _CELLS[character]
+        start += 1
     return start, taken
 
 
 def _next(text: str, start: int) -> tuple[int, int]:
-    """The end of the next cluster, with what takes no cell behind it, and the cells that it takes."""
-    for width in count(1):
-        end, taken = _reach(text, start, width)
-        if end > start:
-            break
-    return end, taken
-
-
-def _width(cluster: str, start: int) -> int:
-    # a mark with nothing before it to stand on gets a space: _style
-    return cells_of(cluster) if start else max(cells_of(cluster), 1)
+    """The end of the next character, with the marks on it, and the cells that it takes."""
+    return _reach(text, start, _CELLS[text[start]])
 
 
 def _style(line: Line, start: int, end: int, runs: list[tuple[str, str]]) -> None:
     """Adds the part [start, end) of a line."""
     text = line.text
-    if start == 0 < end and text[0] >= _FIRST_MARK and cells_of(text[0]) == 0:
-        runs.append(("", " "))
+    if start == end:
+        return
+    if start == 0 and text[0] >= _FIRST_MARK and _CELLS[text[0]] == 0:
+        runs.append(("", " "))  # for a mark that has nothing to stand on
     for first, last, style in line.spans:
         if last <= start:
             continue

@@ -4,52 +4,18 @@ import csv
 import io
 import json
 import re
-from typing import NamedTuple
 
 import pytest
 from pytracer.reader.model import Row, Source
 from pytracer.reader.render import KEYS, TextRenderer, csv_renderer, duration, json_renderer, printable
 
-
-class Code(NamedTuple):
-    module: str
-    func: str
-    file: str
-    line: int
-
-
-MAIN = Source(1, 100, 100, "MainThread")
-PAY = Code("app", "Order.pay", "/home/me/app.py", 10)
-CUSTOMER = Code("app", "Customer.name", "/home/me/app.py", 30)
-NO_CODE = Code("", "", "", 0)
-TIME = 1_700_000_000_123_456_789
-
-
-def made(
-    kind: str,
-    *args: tuple[str, str, str],
-    code: Code = PAY,
-    source: Source = MAIN,
-    depth: int = 0,
-    duration: int | None = None,
-    line: int | None = None,
-) -> Row:
-    """An event as the table `event` has it; args are name, value, type."""
-    run, pid, tid, thread = source
-    names = [name.encode("utf-8", "surrogatepass") for name in (thread, *code[:3])]
-    values = json.dumps([dict(zip(("name", "value", "type"), each, strict=True)) for each in args])
-    line = code.line if line is None else line
-    return (1, run, TIME, pid, tid, names[0], kind, *names[1:], line, depth, duration, values)  # type: ignore[return-value]
+from events import CUSTOMER, ERROR, MAIN, NO_CODE, RETURNED, TIME, Code, made
 
 
 def lines(*events: Row, colour: bool = False) -> list[str]:
     """Text without its time and thread."""
     render = TextRenderer([MAIN], colour=colour, has_arguments=lambda event: event[8] == b"Order.pay")
     return [render(event).split("MainThread  ", 1)[1] for event in events]
-
-
-RETURNED = ("return value", "True", "bool")
-ERROR = ("exception", "ValueError('x')", "ValueError")
 
 
 def test_text_of_each_kind() -> None:
