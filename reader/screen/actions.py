@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from ..filter_units import DURATION_FORMS
 from ..filter_units import duration as nanoseconds
 from ..model import Row, text
-from ..query import Query
 from . import keys, moves
 from .browser import Task
 from .folds import ENTERS, Folds, span
@@ -150,7 +149,9 @@ class Actions:
     def partner(self, count: Count) -> Task[None]:
         if count is not None:
             return self.percent(count)
-        return self._structural(moves.partner, "nothing belongs to this event: it has not ended, or was not recorded")
+        return self._structural(
+            moves.partner, "nothing belongs to this event: it has not ended, or was not recorded"
+        )
 
     def caller(self, count: Count) -> Task[None]:
         for _ in range(min(count or 1, 1000)):
@@ -168,9 +169,7 @@ class Actions:
     def previous_sibling(self, count: Count) -> Task[None]:
         return self._structural(moves.previous_sibling, "no call before on this level")
 
-    def _next(
-        self, move: Callable[[Database, Query, Row], Row | None], count: Count, nothing: str
-    ) -> Task[None]:
+    def _next(self, move: Callable[..., Row | None], count: Count, nothing: str) -> Task[None]:
         """The N-th next of something within run and filter."""
         row, events = self._row(), self.browser.events()
         for left in range(min(count or 1, 10_000), 0, -1):
@@ -183,16 +182,24 @@ class Actions:
             yield from self.browser.go(row)
 
     def next_function(self, count: Count) -> Task[None]:
-        return self._next(partial(moves.next_of_function, backwards=False), count, "no later event of this function")
+        return self._next(
+            partial(moves.next_of_function, backwards=False), count, "no later event of this function"
+        )
 
     def previous_function(self, count: Count) -> Task[None]:
-        return self._next(partial(moves.next_of_function, backwards=True), count, "no earlier event of this function")
+        return self._next(
+            partial(moves.next_of_function, backwards=True), count, "no earlier event of this function"
+        )
 
     def next_thread(self, count: Count) -> Task[None]:
-        return self._next(partial(moves.next_of_thread, backwards=False), count, "no later event of this thread")
+        return self._next(
+            partial(moves.next_of_thread, backwards=False), count, "no later event of this thread"
+        )
 
     def previous_thread(self, count: Count) -> Task[None]:
-        return self._next(partial(moves.next_of_thread, backwards=True), count, "no earlier event of this thread")
+        return self._next(
+            partial(moves.next_of_thread, backwards=True), count, "no earlier event of this thread"
+        )
 
     def next_value(self, count: Count) -> Task[None]:
         return self._value(count, False)
@@ -321,7 +328,8 @@ class Actions:
 
         present = self.browser.view.filter
         choices = [
-            Choice(label, wanted, "") for label, wanted in from_event(self._row(), present.text if present else "")
+            Choice(label, wanted, "")
+            for label, wanted in from_event(self._row(), present.text if present else "")
         ]
         self.app.prompts.choose("a filter for", choices, self.app.prompts.filter)
 
@@ -438,7 +446,9 @@ class Actions:
             self.app.copy(values[0][1], values[0][0], file)
             return
         choices = [Choice(f"{name} = {value}", (name, value), "") for name, value in values]
-        self.app.prompts.choose("copy the value of", choices, lambda chosen: self.app.copy(chosen[1], chosen[0], file))
+        self.app.prompts.choose(
+            "copy the value of", choices, lambda chosen: self.app.copy(chosen[1], chosen[0], file)
+        )
 
     # ---- everything else ----
 
@@ -466,7 +476,12 @@ class Actions:
                 return self.browser.settle()
             case "time":
                 change["time"] = _TIMES[(_TIMES.index(look.time) + 1) % len(_TIMES)]
-                shown = {"clock": "of the day", "date": "with the date", "start": "since the start", "off": "not shown"}
+                shown = {
+                    "clock": "of the day",
+                    "date": "with the date",
+                    "start": "since the start",
+                    "off": "not shown",
+                }
                 app.say(f"times: {shown[change['time']]}")
             case "numbers":
                 change["ids"] = not look.ids
@@ -475,8 +490,8 @@ class Actions:
             case _:
                 change[name] = not getattr(look, name)
         if "time" not in change:
-            ((field, value),) = change.items()
-            app.say(f"{name}: {'on' if value else 'off'}")
+            (is_on,) = change.values()
+            app.say(f"{name}: {'on' if is_on else 'off'}")
         app.change_look(dataclasses.replace(look, **change))
         return self.browser.settle()
 
@@ -535,13 +550,19 @@ class Actions:
             return None
         if word in {switch.name for switch in keys.SWITCHES} and not rest:
             return self.set(word)
-        known = {command.name for command in keys.COMMANDS if command.name not in ("mark", "to-mark", "switch")}
+        known = {
+            command.name for command in keys.COMMANDS if command.name not in ("mark", "to-mark", "switch")
+        }
         if word not in known:
             from difflib import get_close_matches
 
             near = get_close_matches(word, [*known, *(name.split()[0] for name, _ in keys.LINE_COMMANDS)], 1)
-            raise Mistake(f"there is no command {word}" + (f": did you mean {near[0]}?" if near else "; h shows all"))
-        result: Task[None] | None = getattr(self, word.replace("-", "_"))(int(rest) if rest.isdigit() else None)
+            raise Mistake(
+                f"there is no command {word}" + (f": did you mean {near[0]}?" if near else "; h shows all")
+            )
+        result: Task[None] | None = getattr(self, word.replace("-", "_"))(
+            int(rest) if rest.isdigit() else None
+        )
         return result
 
     def _other_run(self, word: str) -> Task[None]:

@@ -89,7 +89,11 @@ class App:
         screen.set_terminal_properties(colors=16 if self._colours else 1)
         self._surface = paint.Surface(self._compose, self._below)
         self._loop = loop = urwid.MainLoop(
-            self._surface, paint.palette(), screen, event_loop=urwid.SelectEventLoop(), input_filter=self._input
+            self._surface,
+            paint.palette(),
+            screen,
+            event_loop=urwid.SelectEventLoop(),
+            input_filter=self._input,
         )
         screen.tty_signal_keys(intr="undefined", quit="undefined")
         loop.event_loop.watch_file(self._wake, self._woken)
@@ -237,7 +241,7 @@ class App:
 
     def _mouse(self, event: str, button: int, column: int, row: int) -> None:
         if self.prompts.is_open:
-            self.prompts.mouse(event, button, row)
+            self.prompts.mouse(event, button, column, row)
         elif event == "mouse press" and button in (4, 5):
             lines = -_WHEEL if button == 4 else _WHEEL
             if self.layout.at(row) == "detail":
@@ -279,7 +283,7 @@ class App:
 
     def _say_error(self, error: Exception) -> None:
         if isinstance(error, FilterError):
-            self.say(f"this filter cannot be read: {error.message}", "error")
+            self.say(f"this filter cannot be read: {error.problem} {error.hint}", "error")
         elif isinstance(error, (Mistake, DatabaseError, ValueError, OSError)) or _is_ours(error):
             self.say(str(error), "error")
         else:
@@ -297,7 +301,11 @@ class App:
         if view.folds.level is not None:
             return [Line("-- no events on these levels of calls: . shows one more --")]
         if not self.runs:
-            return [Line("-- nothing has been recorded yet: pytrace script.py; it is shown as soon as it comes --")]
+            return [
+                Line(
+                    "-- nothing has been recorded yet: pytrace script.py; it is shown as soon as it comes --"
+                )
+            ]
         if self.following.is_live():
             return [Line("-- the program has begun; there are no events yet --")]
         return [Line("-- nothing was recorded in this run --"), *self.browser.footer]
@@ -416,7 +424,9 @@ class App:
             if status:
                 problem = f"{command[0]} ended with status {status}"
         except OSError as error:
-            problem = f"{command[0]} cannot be started: {error.strerror}; $VISUAL or $EDITOR says which editor"
+            problem = (
+                f"{command[0]} cannot be started: {error.strerror}; $VISUAL or $EDITOR says which editor"
+            )
         finally:
             self._screen.start()
             self._screen.clear()
@@ -441,4 +451,3 @@ class App:
 
 def _is_ours(error: Exception) -> bool:
     return type(error).__module__.startswith(__package__.partition(".")[0] + ".")
-

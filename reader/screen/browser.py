@@ -16,7 +16,7 @@ from ..database import Database
 from ..model import Row, Run
 from ..query import Query
 from . import moves
-from .folds import outcomes
+from .folds import outcomes, spans, strays
 from .model import Item, Line, Position
 from .places import Place, Trail
 from .text import Markup, chop, fold
@@ -59,7 +59,9 @@ class Browser:
         self.footer: list[Line] = []
         self._line = line
         self._lines: dict[Item, Line] = {}
-        self._outcomes: dict[int, Row] = {}
+        self._outcomes: dict[int, Row] = {}  # of folded calls, by the calls' ids
+        self._strays: set[int] = set()  # ids of ends without a beginning ...
+        self._ends_seen: set[int] = set()  # ... among these
 
     # ---- what is shown ----
 
@@ -152,7 +154,8 @@ class Browser:
             else:
                 break
         self.clamp()
-        yield from self._read_outcomes()
+        if not self.view.folds.is_open:
+            yield from self._read_ends()
 
     def clamp(self) -> None:
         """`top` and `cursor` become indices of items, as near as there are."""
@@ -187,7 +190,7 @@ class Browser:
             self.began, self.ended = self.began and not at_start, self.ended and bool(at_start)
         before = len(self.items)
         self.rows = rows
-        self.items = self.view.folds.items(rows)
+        self.items = self.view.folds.items(rows, self._strays)
         if self._outcomes:
             self._put_outcomes()
         if at_start:
@@ -197,13 +200,24 @@ class Browser:
     def _position(self, index: int) -> Position | None:
         return (self.rows[index][2], self.rows[index][0]) if self.rows else None
 
-    def _read_outcomes(self) -> Task[None]:
-        """What came of folded calls whose end is further away than the window reaches."""
-        calls = self.view.folds.pending(self.shown())
-        calls = [call for call in calls if call[0] not in self._outcomes]
+    def _read_ends(self) -> Task[None]:
+        """What is further away than the window reaches: the ends of folded calls; and of ends that stand
+        alone, whether their beginning is recorded at all."""
+        folds = self.view.folds
+        alone = [row for row in folds.unmatched(self.rows) if row[0] not in self._ends_seen]
+        if alone:
+            found = yield lambda database: strays(database, alone)
+            self._ends_seen.update(row[0] for row in alone)
+            self._strays |= found
+            if found:
+                self._take(self.rows, 1)
+                self.clamp()
+        calls = [call for call in folds.pending(self.shown()) if call[0] not in self._outcomes]
+        if len(self._outcomes) > _MOST:
+            self._outcomes = {}
         if calls:
-            found = yield lambda database: outcomes(database, calls)
-            self._outcomes.update(found)
+            ended = yield lambda database: outcomes(database, calls)
+            self._outcomes.update(ended)
             self._put_outcomes()
 
     def _put_outcomes(self) -> None:
@@ -224,8 +238,12 @@ class Browser:
 
     def forget(self) -> None:
         """Nothing is known of the events any more."""
-        self.rows, self.items, self._outcomes = [], [], {}
+        self.rows, self.items = [], []
+        self._forget_ends()
         self.began = self.ended = False
+
+    def _forget_ends(self) -> None:
+        self._outcomes, self._strays, self._ends_seen = {}, set(), set()
 
     def begin(self, rows: list[Row], ended: bool) -> None:
         """The first events of the view, which were read already."""
@@ -353,8 +371,8 @@ class Browser:
         folds = self.view.folds
         if folds.is_open:
             return
-        spans = yield lambda database: moves.spans(database, row)
-        revealed = folds.reveal(row, spans)
+        around = yield lambda database: spans(database, row, folds)
+        revealed = folds.reveal(row, around)
         if revealed != folds:
             self.view = replace(self.view, folds=revealed)
             self.forget()
@@ -368,9 +386,8 @@ class Browser:
 
     def take_newest(self, answer: tuple[list[Row], bool]) -> None:
         """Shows the end, with these last events."""
-        self._outcomes = {}
         self.rows, self.began = answer
-        self.items = self.view.folds.items(self.rows)
+        self.items = self.view.folds.items(self.rows, self._strays)
         self.ended = True
         self.top = self.cursor = len(self.items)
         self.clamp()
@@ -402,9 +419,8 @@ class Browser:
         if version != self._version():
             return  # it has moved since
         current, at = self.current, self.cursor - self.top
-        self._outcomes = {}  # calls may have ended since
         self.rows = above + rows
-        self.items = self.view.folds.items(self.rows)
+        self.items = self.view.folds.items(self.rows, self._strays)
         self.began, self.ended = began, ended
         top = (rows[0][2], rows[0][0]) if rows else None
         self.top = bisect_left(self.items, top, key=lambda item: item.position) if top else len(self.items)

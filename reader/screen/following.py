@@ -13,7 +13,9 @@ from .live import Course, Pulse
 from .view import View
 
 if TYPE_CHECKING:
+    from ..database import Database
     from .app import App
+    from .search import Seen
     from .timeline import Cell, Timeline
 
 _LOOK = 0.1  # s between two looks while a program runs ...
@@ -33,7 +35,7 @@ class Following:
         self._cells: list[Cell] = []
         self.is_on = False
         self.until_hit = False
-        self._until: Any = None  # the search's own note of what it has seen
+        self._until: Seen | None = None  # what is stored and was searched
 
     def is_live(self) -> bool:
         """Whether the program of the run that is shown (of all: the newest) is still running."""
@@ -130,10 +132,17 @@ class Following:
     def _take_renewed(self, answer: Any) -> None:
         if not self._app.tasks.is_running:
             self._app.browser.renew(answer)
+            self._settle()
 
     def _take_newest(self, answer: Any) -> None:
         if not self._app.tasks.is_running and self.is_on:
             self._app.browser.take_newest(answer)
+            self._settle()
+
+    def _settle(self) -> None:
+        browser = self._app.browser
+        if not browser.view.folds.is_open:  # what became of folded calls is still to be read
+            self._app.tasks.run(browser.settle())
 
     # ---- following ----
 
@@ -149,16 +158,21 @@ class Following:
         self.is_on = self.until_hit = False
 
     def _look_for_hit(self) -> None:
-        from .search import find_new
+        from .search import find_new, seen
 
-        app, state = self._app, self._until
+        app, before = self._app, self._until
         pattern, query, show = app.searching.pattern, app.browser.events(), app.searching.shower()
-        if pattern is not None and "hit" not in app.tasks.asked():
-            app.tasks.ask(
-                "hit", lambda database: find_new(database, query, pattern, show, state), self._take_hit
-            )
+        run, files = app.browser.view.run, app.look.file
 
-    def _take_hit(self, answer: tuple[Row | None, Any]) -> None:
+        def question(database: Database) -> tuple[Row | None, Seen]:
+            if before is None or pattern is None:
+                return None, seen(database, run)
+            return find_new(database, query, pattern, show, run, before, files=files)
+
+        if "hit" not in app.tasks.asked():
+            app.tasks.ask("hit", question, self._take_hit)
+
+    def _take_hit(self, answer: tuple[Row | None, Seen]) -> None:
         row, self._until = answer
         app = self._app
         if row is not None and self.until_hit and not app.tasks.is_running:

@@ -31,7 +31,9 @@ def help_markdown() -> str:
     for title, commands in GROUPS:
         parts.append(f"### {title}\n\n| keys | command | |\n| --- | --- | --- |")
         for command in commands:
-            keys = " ".join(f"`` {shown(key)} ``" if "`" in key else f"`{shown(key)}`" for key in command.keys)
+            keys = " ".join(
+                f"`` {shown(key)} ``" if "`" in key else f"`{shown(key)}`" for key in command.keys
+            )
             parts[-1] += f"\n| {keys.replace('|', chr(92) + '|')} | `:{command.name}` | {command.help} |"
     parts.append("### Switches\n\n| keys | command | |\n| --- | --- | --- |")
     for switch in SWITCHES:
@@ -43,7 +45,12 @@ def help_markdown() -> str:
 
 
 def _named() -> list[Command]:
-    return [command for _, commands in GROUPS for command in commands if command.keys[0] not in ("m", "'", "-", ":")]
+    return [
+        command
+        for _, commands in GROUPS
+        for command in commands
+        if command.keys[0] not in ("m", "'", "-", ":")
+    ]
 
 
 def _title(text: str) -> Line:

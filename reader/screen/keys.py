@@ -31,14 +31,20 @@ GROUPS: tuple[tuple[str, tuple[Command, ...]], ...] = (
         (
             Command("forward-line", ("j", "e", "down", "ctrl e", "ctrl n"), "a line, or N lines, forward"),
             Command("backward-line", ("k", "y", "up", "ctrl y", "ctrl k", "ctrl p"), "… backward"),
-            Command("forward-window", (" ", "f", "page down", "ctrl f", "ctrl v"), "a screen, or N lines, forward"),
+            Command(
+                "forward-window", (" ", "f", "page down", "ctrl f", "ctrl v"), "a screen, or N lines, forward"
+            ),
             Command("backward-window", ("b", "page up", "ctrl b", "meta v"), "… backward"),
             Command("forward-half", ("d", "ctrl d"), "half a screen forward; N sets how many lines"),
             Command("backward-half", ("u", "ctrl u"), "… backward"),
             Command("first", ("g", "<", "home", "meta <"), "to the first event, or to event N"),
             Command("last", ("G", ">", "end", "meta >"), "to the last event, or to event N"),
             Command("percent", ("p",), "to N per cent of the events; N% does the same"),
-            Command("time", ("@",), "to a time: 09:52:51, '2026-11-21 09:52', +1.5s from the start, -2s from the end"),
+            Command(
+                "time",
+                ("@",),
+                "to a time: 09:52:51, '2026-11-21 09:52', +1.5s from the start, -2s from the end",
+            ),
             Command("cursor-down", ("J", "shift down"), "the cursor down, on the same screen"),
             Command("cursor-up", ("K", "shift up"), "the cursor up"),
             Command("right", ("right", "meta )"), "half a screen, or N columns, to the right"),
@@ -69,7 +75,11 @@ GROUPS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             Command("back", ("backspace", "meta left"), "back: before the last jump, filter or run"),
             Command("forward", ("\\", "meta right"), "forward again"),
             Command("mark", ("m",), "with a letter: marks this place"),
-            Command("to-mark", ("'",), "with a letter: to that mark; '' to where the last jump began, '^ '$ to the ends"),
+            Command(
+                "to-mark",
+                ("'",),
+                "with a letter: to that mark; '' to where the last jump began, '^ '$ to the ends",
+            ),
         ),
     ),
     (

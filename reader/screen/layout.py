@@ -97,7 +97,7 @@ class Layout:
         if not self.stack_rows:
             return
         shown = app.browser.shown()
-        stack = [call for call in app.stack if not shown or call[0] != shown[0].row[0]]
+        stack = [call for call in app.stack if shown and call[0] != shown[0].row[0]]
         calls = stack[-self.stack_rows :]
         hidden = len(stack) - len(calls)
         for place, call in enumerate(calls):

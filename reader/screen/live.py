@@ -114,9 +114,7 @@ class Watch:
         for each in runs:
             if run in (None, each.id):
                 functions.update(self._functions(database, each.id))
-        return Course(
-            runs, _sources(database, runs, run), functions, line, cells, len(database.damages())
-        )
+        return Course(runs, _sources(database, runs, run), functions, line, cells, len(database.damages()))
 
     def _functions(self, database: Database, run: int) -> dict[Function, bool]:
         late = 2000  # processes define in turns: smaller numbers than the highest may come this late
@@ -172,7 +170,10 @@ def footer(run: Run | None, damages: int) -> list[Line]:
         lines.append(_note(ending(run.finished, run.exit_status), "note"))
     if damages:
         lines.append(
-            _note(f"{damages} segment{'s are' if damages > 1 else ' is'} damaged and not shown: pytrace info", "error")
+            _note(
+                f"{damages} segment{'s are' if damages > 1 else ' is'} damaged and not shown: pytrace info",
+                "error",
+            )
         )
     return lines
 
@@ -185,5 +186,7 @@ def _note(text: str, style: str) -> Line:
 def several(sources: Sequence[Source], column: str) -> bool:
     """Whether there are several threads, or processes."""
     if column == "thread":
-        return len({(source.run, source.pid, source.tid) for source in sources}) > len({s.run for s in sources})
+        return len({(source.run, source.pid, source.tid) for source in sources}) > len(
+            {s.run for s in sources}
+        )
     return len({(source.run, source.pid) for source in sources}) > len({source.run for source in sources})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import Any
 
 import urwid
 
@@ -58,7 +59,7 @@ class Rows:
     def __init__(self, width: int) -> None:
         self.width = width
         self.texts: list[bytes] = []
-        self.attributes: list[list[tuple[str, int]]] = []
+        self.attributes: list[list[tuple[Hashable, int]]] = []
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -92,16 +93,21 @@ class Surface(urwid.Widget):
     _selectable = True
     no_cache = ("render",)
 
-    def __init__(self, compose: Callable[[int, int, int], urwid.Canvas], below: Callable[[int, int], urwid.Canvas | None]) -> None:
+    def __init__(
+        self,
+        compose: Callable[[int, int, int], urwid.Canvas],
+        below: Callable[[int, int], urwid.Canvas | None],
+    ) -> None:
         super().__init__()
         self._compose, self._below = compose, below
 
-    def render(self, size: tuple[int, int], focus: bool = False) -> urwid.Canvas:
-        below = self._below(*size)
-        above = self._compose(*size, below.rows() if below else 0)
+    def render(self, size: Any, focus: bool = False) -> urwid.Canvas:
+        width, height = size
+        below = self._below(width, height)
+        above = self._compose(width, height, below.rows() if below else 0)
         if below is None:
             return above
         return urwid.CanvasCombine([(above, None, False), (below, None, True)])
 
-    def keypress(self, size: tuple[int, int], key: str) -> str | None:
+    def keypress(self, size: Any, key: str) -> str | None:
         return key

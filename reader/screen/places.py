@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
-from typing import NamedTuple
+
+from typing import Any, NamedTuple
 
 from .model import Position
 
@@ -15,7 +15,7 @@ class Place(NamedTuple):
     """What was shown (compared, not looked into), which event was under the cursor (None: there was none),
     and in which row of the screen."""
 
-    view: Hashable
+    view: Any
     position: Position | None
     row: int
 

@@ -44,9 +44,14 @@ class Prompts:
                 self._prompt = None
                 self._answer(prompt.result if isinstance(prompt.result, str) else None)
 
-    def mouse(self, event: str, button: int, row: int) -> None:
-        """The wheel and clicks, on a menu."""
-        if event == "mouse press" and button in (4, 5) and self._page is not None:
+    def mouse(self, event: str, button: int, column: int, row: int) -> None:
+        """The wheel and clicks."""
+        layout = self._app.layout
+        if self._prompt is not None and self._page is None:
+            row -= layout.height - self._prompt.rows((layout.width,))
+            if row >= 0:
+                self._prompt.mouse((layout.width,), event, button, column, row)
+        elif event == "mouse press" and button in (4, 5) and self._page is not None:
             self.key("up" if button == 4 else "down")
         elif self._page is not None and hasattr(self._page, "mouse"):
             self._page.mouse(event, button, row)
@@ -103,8 +108,8 @@ class Prompts:
             return done(typed) if typed is not None or even_if_left else None
 
         self._prompt = Prompt(
-            label, text, history=kept.lines() if kept else (), complete=complete, check=check, changed=changed,
-            ascii=self._app.look.ascii,
+            label, text, history=kept.lines() if kept else (), complete=complete, check=check,
+            changed=changed, ascii=self._app.look.ascii,
         )  # fmt: skip
         self._done = finished
 
@@ -144,7 +149,9 @@ class Prompts:
             Choice(each.text, each.text, f"{each.events:,}{'' if each.all else ' or more'} events")
             for each in found
         ]
-        self.choose("no event meets the filter; these find some (Esc: leave it so)", choices, app.actions.set_filter)
+        self.choose(
+            "no event meets the filter; these find some (Esc: leave it so)", choices, app.actions.set_filter
+        )
 
     def command(self) -> None:
         """A command's name."""

@@ -29,6 +29,7 @@ class Searching:
         self.backwards = False
         self.ignore_case: bool | None = None  # None: smart case
         self.highlight = True
+        self._too_slow: Pattern | None = None
         self.found_at: set[int] = set()  # times of hits, for the minimap
 
     def text(self) -> str:
@@ -37,13 +38,16 @@ class Searching:
 
     def hits(self, line: Line) -> list[tuple[int, int]]:
         """What to highlight in a line."""
-        if self.pattern is None or not self.highlight:
+        pattern = self.pattern
+        if pattern is None or not self.highlight or pattern is self._too_slow:
             return []
         from .search import TooSlow
 
         try:
-            return self.pattern.hits(line.text)
-        except TooSlow:
+            return pattern.hits(line.text)
+        except TooSlow as error:
+            self._too_slow = pattern  # not again for every line
+            self._app.say(str(error), "error")
             return []
 
     def shower(self) -> Callable[[Row], str]:
@@ -73,7 +77,7 @@ class Searching:
         )
 
     def _typed(self, origin: Place, backwards: bool, text: str) -> None:
-        from .search import BadPattern, Pattern, find
+        from .search import BadPattern, Pattern, TimeUp, TooSlow, find
 
         app = self._app
         app.tasks.take_back("typing")
@@ -84,6 +88,7 @@ class Searching:
         if pattern is None:
             return
         query, show, start = app.browser.events(), self.shower(), origin.position
+        files = app.look.file
         if start and not backwards:
             start = (start[0], start[1] - 1)  # it may be the event we are on
 
@@ -92,7 +97,12 @@ class Searching:
                 app.tasks.run(app.browser.show((row[2], row[0])))
 
         def question(database: Database) -> Row | None:
-            return find(database, query, pattern, show, start, backwards, seconds=_WHILE_TYPING)
+            try:
+                return find(
+                    database, query, pattern, show, start, backwards, files=files, seconds=_WHILE_TYPING
+                )
+            except (TimeUp, TooSlow):
+                return None  # Enter searches on
 
         app.tasks.ask("typing", question, then)
 
@@ -118,8 +128,9 @@ class Searching:
         item = app.browser.current
         start = item.position if item else None
         search = partial(
-            find, query=app.browser.events(), pattern=pattern, show=self.shower(), backwards=backwards
-        )
+            find, query=app.browser.events(), pattern=pattern, show=self.shower(), backwards=backwards,
+            files=app.look.file,
+        )  # fmt: skip
         again = False
         row: Row | None = None
         for _ in range(min(count, 10_000)):

@@ -99,4 +99,8 @@ def _clock(ns: int) -> str:
 def _progress(app: App) -> str:
     opened, count = app.worker.progress
     share = f" {opened * 100 // count}%" if count else ""
-    return f"working{share}, {app.tasks.busy:.0f}s: any key stops it" if app.tasks.busy >= 1 else f"working{share}: any key stops it"
+    return (
+        f"working{share}, {app.tasks.busy:.0f}s: any key stops it"
+        if app.tasks.busy >= 1
+        else f"working{share}: any key stops it"
+    )
