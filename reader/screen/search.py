@@ -11,8 +11,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..model import EVENT, Row
 from ..query import INDEX_BITS, Query
@@ -45,7 +44,7 @@ class TooSlow(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            f"the search was ended: this expression took more than {_PATIENCE} s for one line, and might for ever"
+            f"this expression takes more than {_PATIENCE} s for a line, and might go on for ever"
         )
 
 
@@ -74,10 +73,11 @@ class Pattern:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self._compiled = regex.compile(text, regex.IGNORECASE if ignore_case else 0)
-        except regex.error as error:
+        except regex.error as mistake:
+            error: Any = mistake
             raise BadPattern(error.msg, error.pos or 0) from None
-        except (ValueError, OverflowError, RecursionError, MemoryError) as error:
-            raise BadPattern(f"no such expression is possible: {error}", 0) from None
+        except (ValueError, OverflowError, RecursionError, MemoryError) as mistake:
+            raise BadPattern(f"no such expression is possible: {mistake}", 0) from None
         self._apart = {ord(character): _APART for character in _ALIKE if character not in text}
 
     def hits(self, line: str) -> list[tuple[int, int]]:
@@ -99,17 +99,8 @@ class Pattern:
     def _told(self, line: str) -> str:
         return line if line.isascii() else line.translate(self._apart)
 
-    @cached_property
-    def predicate(self) -> str | None:
-        """A necessary condition for `event MATCH`; None: there is none."""
-        return self._predicate(False)
-
-    @cached_property
-    def predicate_with_files(self) -> str | None:
-        """The same for lines with the file's name."""
-        return self._predicate(True)
-
-    def _predicate(self, files: bool) -> str | None:
+    def predicate(self, files: bool = False) -> str | None:
+        """A necessary condition for `event MATCH`; None: there is none. files: of lines with the file's name."""
         from .literals import predicate
 
         if any(character in self.text for character in _ALIKE):
@@ -141,7 +132,7 @@ def find(
         if pattern.matches(show(row)):
             raise _Found(row)
 
-    necessary = pattern.predicate_with_files if files else pattern.predicate
+    necessary = pattern.predicate(files)
     if necessary:
         query = query.also("event MATCH ?", necessary)
     direction = "DESC" if backwards else "ASC"
@@ -194,27 +185,23 @@ class Seen(NamedTuple):
     growing: tuple[tuple[int, int], ...]
 
 
-def seen(database: Database, run: int | None) -> Seen:
-    """What is stored of a run (None: of all) now; for the first `find_new`."""
-    return _look(database, run, Seen(0, ()))[1]
-
-
 def find_new(
     database: Database,
     query: Query,
     pattern: Pattern,
     show: Show,
-    run: int | None,
-    before: Seen,
+    before: Seen | None,
     *,
     files: bool = False,
 ) -> tuple[Row | None, Seen]:
     """The first matching event among those stored after `before`, and what is stored now.
 
-    It does not matter in which order they happened: an event of a thread that is stored late is found, too.
-    Raises TooSlow.
+    before: what the last look answered; None: this is the first, for which all is old. It does not matter in
+    which order events happened: one of a thread that is stored late is found, too. Raises TooSlow.
     """
-    ranges, now = _look(database, run, before)
+    if before is None:
+        return None, _all_that_is_stored(database)
+    ranges, now = _look(database, before)
     if not ranges:
         return None, now
     low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
@@ -223,15 +210,22 @@ def find_new(
     return find(database, query, pattern, show, None, files=files), now
 
 
-def _look(database: Database, run: int | None, before: Seen) -> tuple[list[tuple[int, int]], Seen]:
+def _all_that_is_stored(database: Database) -> Seen:
+    rows = database.query(
+        "iii",
+        "SELECT id, count, complete FROM segment WHERE complete = 0 OR id = (SELECT max(id) FROM segment)",
+    )
+    last = max((id for id, _, _ in rows), default=0)
+    return Seen(last, tuple((id, events) for id, events, complete in rows if not complete))
+
+
+def _look(database: Database, before: Seen) -> tuple[list[tuple[int, int]], Seen]:
     """Ids of the events stored after `before`, and what is stored now."""
     columns = "SELECT id, count, complete FROM segment WHERE id"
     rows: list[tuple[int, int, int, int]] = []  # with how many events were seen of it
     for segment, events in before.growing:
         rows += [(*row, events) for row in database.query("iii", f"{columns} = ?", (segment,))]
-    where, parameters = ("", ()) if run is None else (" AND +run = ?", (run,))
-    for row in database.query("iii", f"{columns} > ?{where}", (before.last, *parameters)):
-        rows.append((*row, 0))
+    rows += [(*row, 0) for row in database.query("iii", f"{columns} > ?", (before.last,))]
     ranges: list[tuple[int, int]] = []
     for segment, events, _, old in sorted(rows):
         if events > old:
