@@ -27,6 +27,8 @@ ABSENT = "nowhere to be found"
 SPECIAL = {"right": b"\x1b[C", "left": b"\x1b[D", "backspace": b"\x7f"}
 # movements that are measured as jumps, or that wait for another key
 APART = ("first", "last", "percent", "time", "mark", "to-mark")
+MENU = ("next-value", "previous-value")  # of an event with several values they ask which one
+CANCEL = b"\x07"
 
 
 def rows(options: Options) -> list[Row]:
@@ -111,6 +113,8 @@ def movements(recording: Recording, rounds: int) -> Row:
                 reader.press(recording.random_time())
                 redraw = reader.press(SPECIAL.get(key, key.encode()))
                 times.setdefault(f"`{key}` {name}", []).append(redraw)
+                if name in MENU:
+                    reader.press(CANCEL)
         reader.quit()
     say_redraws("key", times)
     every = [redraw.last for redraws in times.values() for redraw in redraws]
