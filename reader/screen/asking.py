@@ -12,7 +12,20 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..complete import Candidate, Completions, complete, pattern_of
-from ..filter_tree import And, Compare, Constant, FilterError, Literals, Node, Operator, Or
+from ..filter_tree import (
+    And,
+    Compare,
+    Constant,
+    FilterError,
+    Literals,
+    Node,
+    Operator,
+    Or,
+    flat,
+    speaks_of_argument,
+    unparse,
+)
+from ..model import text
 from ..names import Names
 from ..render import duration as shown_duration
 from .prompt import Mistake
@@ -126,7 +139,7 @@ def from_event(row: Row, present: str = "") -> list[tuple[str, str]]:
     from ..filter import parse
 
     tree = parse(present)
-    known = [*_parts(tree.root)]
+    known = [*flat(tree.root)]
     offers: dict[str, str] = {}  # labels by text
     for label, conditions in _conditions(row):
         if all(condition in known for condition in conditions):
@@ -137,15 +150,7 @@ def from_event(row: Row, present: str = "") -> list[tuple[str, str]]:
     return [(label, text) for text, label in offers.items()]
 
 
-def _parts(root: Node) -> Iterator[Node]:
-    from ..filter_tree import flat
-
-    return flat(root)
-
-
 def _joined(present: str, root: Node, conditions: Sequence[Compare]) -> str:
-    from ..filter_tree import speaks_of_argument, unparse
-
     wanted = unparse(And(tuple(conditions)))
     if root == And(()):
         return wanted
@@ -162,24 +167,27 @@ def _joined(present: str, root: Node, conditions: Sequence[Compare]) -> str:
 def _conditions(row: Row) -> Iterator[tuple[str, list[Compare]]]:
     _, _, _, pid, tid, thread, kind, module, func, _, _, _, duration, args = row
     if func:
-        yield "this function", [_like("func", _pattern(func)), _like("module", _pattern(module))]
+        name = f"{text(module)}.{text(func)}" if module else text(func)
+        yield f"function {name}", [_like("func", _pattern(func)), _like("module", _pattern(module))]
     for argument in json.loads(args)[:_ARGUMENTS]:
         yield from _of_argument(argument["name"], argument["value"], argument["type"])
     if duration is not None:
-        text, least = _rounded(duration)
-        yield f"{shown_duration(least)} or longer", [_compare("duration", ">=", text)]
-    yield f"this kind of event: {kind}", [_compare("kind", "==", kind)]
+        least, length = _rounded(duration)
+        yield f"{shown_duration(least)} or longer", [_compare("duration", ">=", length)]
+    yield f"kind {kind}", [_compare("kind", "==", kind)]
     if module:
-        yield "this module", [_like("module", _pattern(module))]
-    yield _named("this thread", thread), [_compare("tid", "==", tid), _compare("pid", "==", pid)]
-    yield "this process", [_compare("pid", "==", pid)]
+        yield f"module {text(module)}", [_like("module", _pattern(module))]
+    if thread:
+        yield f"thread {text(thread)}", [_like("thread", _pattern(thread))]
+    yield f"thread {tid}", [_compare("tid", "==", tid), _compare("pid", "==", pid)]
+    yield f"process {pid}", [_compare("pid", "==", pid)]
 
 
 def _of_argument(name: str, value: str, type: str) -> Iterator[tuple[str, list[Compare]]]:
     is_argument = _like("arg", pattern_of(name))
-    yield f"this {name}", [is_argument, _compare("value", "==", _constant(value, type))]
+    yield f"{name} is {value}", [is_argument, _compare("value", "==", _constant(value, type))]
     if "." in type or name == "exception":
-        yield f"any {type} as {name}", [is_argument, _like("type", pattern_of(type))]
+        yield f"{name} is any {type}", [is_argument, _like("type", pattern_of(type))]
 
 
 def _constant(value: str, type: str) -> Literals:
@@ -209,21 +217,14 @@ def _like(field: str, pattern: str) -> Compare:
     return _compare(field, "==", pattern)
 
 
-def _named(what: str, name: bytes) -> str:
-    shown = name.decode("utf-8", "replace")
-    return f"{what}: {shown}" if shown else what
-
-
-def _rounded(ns: int) -> tuple[str, int]:
-    """A length of time that is no longer, with three digits: as text, and in ns."""
-    least = ns
-    if ns >= 1000:
-        size = int(10 ** (len(str(ns)) - 3))
-        least = ns // size * size
+def _rounded(ns: int) -> tuple[int, str]:
+    """A length of time that is no longer, with three digits: in ns, and as a filter writes it."""
+    size = 10 ** max(len(str(ns)) - 3, 0)
+    least = ns // size * size
     unit, size = next((unit for unit in _UNITS if least >= unit[1]), _UNITS[-1])
     whole, part = divmod(least, size)
-    digits = f"{part:0{len(str(size)) - 1}}".rstrip("0") if part else ""
-    return f"{whole}{'.' + digits if digits else ''}{unit}", least
+    fraction = f".{part:0{len(str(size)) - 1}}".rstrip("0") if part else ""
+    return least, f"{whole}{fraction}{unit}"
 
 
 # ---- commands -------------------------------------------------------------------------------

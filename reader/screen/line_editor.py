@@ -59,7 +59,7 @@ class LineEditor:
         elif key in _KEYS:
             _KEYS[key](self)
         else:
-            return self._edit.keypress((1,), key) is None or key in _MOVES
+            return self._edit.keypress((1,), key) is None or _MOVES[key] is not None
         return True
 
     def insert(self, text: str) -> None:

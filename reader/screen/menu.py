@@ -32,7 +32,8 @@ class Menu:
         self.done = False
         self.result: Any = None
         self._title, self._choices = shown(title), choices
-        self._at = self._top = 0
+        self._at = self._top = 0  # the one that the cursor is on, and the first that is shown
+        self._page = 0  # how many are shown
 
     def keypress(self, size: tuple[int, int], key: str) -> None:
         """Takes a key by urwid's name; digits choose one of the first nine."""
@@ -55,14 +56,14 @@ class Menu:
         """A click chooses what stands in a row; the wheel moves."""
         if event == "mouse press" and button in (4, 5):
             self.keypress((1, 1), "up" if button == 4 else "down")
-        elif event == "mouse press" and button == 1:
+        elif event == "mouse press" and button == 1 and row < self._page:
             self._choose(self._top + row)
 
     def render(self, size: tuple[int, int], focus: bool = False) -> Any:
         width, height = size
         rows = Rows(width)
         whole = self._whole(width)[: max(height - 2, 0)]
-        page = max(height - 1 - len(whole), 1)
+        self._page = page = max(height - 1 - len(whole), 1)
         self._top = max(min(self._top, self._at, len(self._choices) - page), self._at - page + 1, 0)
         labels = self._labels(width)
         for number in range(self._top, min(self._top + page, len(self._choices))):

@@ -16,7 +16,7 @@ from .candidates import Candidates
 from .line_editor import LONGEST, LineEditor
 from .model import Line
 from .paint import Rows
-from .text import cells, cuts, shown
+from .text import cells, shown
 
 if TYPE_CHECKING:
     from ..complete import Completions
@@ -126,10 +126,13 @@ class Prompt:
             self._changed(self.text)
 
     def _accept(self) -> None:
-        if self._problem(whole=True):
-            self._insists = True
-        else:
+        mistake = self._problem(whole=True)
+        if mistake is None:
             self.result = self.text
+            return
+        if not self._is_hint(mistake):
+            self._editor.move(mistake.end)
+        self._insists = True
 
     # ---- completion ----
 
@@ -265,12 +268,13 @@ class Prompt:
         if self._open:
             return [_styled(f"{self._open.where}  Enter takes it, Esc closes the list", "dim")]
         if mistake:
+            message = shown(mistake.message, self._ascii)
+            if self._is_hint(mistake):
+                return [_styled(message, "dim")]
             start = max(mistake.start, left)
             before = cells(head) + cells(self.text[left:start])
             marks = "^" * max(cells(self.text[start : mistake.end]), 1)
-            message = shown(mistake.message, self._ascii)
-            style = "dim" if self._is_hint(mistake) else "error"
-            return [_styled(line, style) for line in _marked(before, marks, message, width)]
+            return [_styled(line, "error") for line in _marked(before, marks, message, width)]
         if not (self._complete or self._check):
             return []
         helps = ["Tab completes"] if self._complete else []
@@ -306,8 +310,10 @@ def _marked(before: int, marks: str, message: str, width: int) -> list[str]:
         return [f"{' ' * before}{marks} {message}"]
     if columns < before:
         return [f"{' ' * (before - 1 - columns)}{message} {marks}"]
-    rows = [message[start:end].lstrip(" ") for start, end, _ in cuts(message, width)]
-    return [" " * before + marks, *rows[:_MESSAGE]]
+    from textwrap import wrap
+
+    rows = wrap(message, max(width, _DOTS), max_lines=_MESSAGE, placeholder="...", break_on_hyphens=False)
+    return [" " * before + marks, *rows]
 
 
 def _back(text: str, position: int, columns: int) -> int:
