@@ -16,7 +16,7 @@ from pytracer.reader.screen import folds as asking
 from pytracer.reader.screen.folds import ENTERS, LEAVES, Folds, Span
 from pytracer.reader.screen.model import Item
 
-from recording import record
+from recording import PYTRACE, record, run
 from recut import recut
 
 PROGRAM = """
@@ -177,6 +177,7 @@ def asked(folds: Folds) -> Query:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("folds")
     whole = record(folder, PROGRAM, "--no-stdlib").database
+    run([*PYTRACE, "print", str(whole), "--follow"], folder)  # until all is stored: the program did not wait
     recut(whole, folder / "pieces.sqlite", 7)
     return folder / "pieces.sqlite"
 
@@ -254,6 +255,15 @@ def test_all_that_a_level_closes_can_be_opened(database: Database, meant: Meant)
         for row in closed:
             folds = folds.open(asking.span(database, row))
     assert ask(database, asked(folds)) == meant.rows
+
+
+def test_the_call_that_an_event_belongs_to(database: Database, meant: Meant) -> None:
+    begins = {end[0]: begin for begin, end in meant.ends.items()}
+    for row in Random(1).sample(meant.rows, 100):
+        inside = meant.around[row[0]]
+        begin = row[0] if row[6] in ENTERS else begins.get(row[0], inside[-1] if inside else None)
+        found = asking.innermost(database, row)
+        assert found == (begin and (meant.by_id[begin], meant.span(begin)))
 
 
 def test_what_runs_is_open_ended_until_it_has_ended(database: Database, meant: Meant) -> None:
