@@ -151,7 +151,7 @@ def with_hits(line: Line, hits: Iterable[tuple[int, int]]) -> Line:
             start = last
         if start < end:
             spans.append((start, end, style))
-    return Line(line.text, tuple(sorted(spans)))
+    return line._replace(spans=tuple(sorted(spans)))
 
 
 def encoded(markup: Markup, width: int) -> tuple[bytes, list[tuple[str, int]]]:
