@@ -38,7 +38,7 @@ def command_to_read(name: str) -> str:
         return "pytrace"
     from shlex import quote
 
-    return f"pytrace print {quote(name)}"
+    return f"pytrace read {quote(name)}"
 
 
 def counted(number: int, one: str, many: str = "") -> str:

@@ -125,10 +125,14 @@ class Actions:
         return self.browser.move_cursor(-(count or 1))
 
     def right(self, count: Count) -> None:
-        self.browser.left += count or max(self.browser.width // 2, 1)
+        self._aside(count or max(self.browser.width // 2, 1))
 
     def left(self, count: Count) -> None:
-        self.browser.left = max(self.browser.left - (count or max(self.browser.width // 2, 1)), 0)
+        self._aside(-(count or max(self.browser.width // 2, 1)))
+
+    def _aside(self, columns: int) -> None:
+        self.browser.left = max(self.browser.left + columns, 0)
+        self.browser.aside = self.browser.left > 0
 
     # ---- jumping ----
 

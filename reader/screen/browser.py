@@ -19,7 +19,7 @@ from . import moves
 from .folds import outcomes, spans, strays
 from .model import Item, Line, Position
 from .places import Place, Trail
-from .text import Markup, chop, fold
+from .text import Markup, cells, chop, fold, part
 from .view import View
 
 T = TypeVar("T")
@@ -54,6 +54,7 @@ class Browser:
         self.began = self.ended = False  # the window reaches the first, the last event of the view
         self.width, self.height = 80, 20
         self.left = 0
+        self.aside = False  # somebody has scrolled sideways
         self.wrap = False
         self.header: list[Line] = []  # above the first event, and below the last
         self.footer: list[Line] = []
@@ -88,7 +89,35 @@ class Browser:
         """A line as rows of the screen."""
         if self.wrap:
             return fold(line, self.width)
-        return [chop(line, self.left, self.width)]
+        columns = self._fixed(line)
+        if not columns or not self.left:
+            return [chop(line, self.left, self.width)]
+        fixed = chop(part(line, 0, line.fixed), 0, columns)
+        rest = chop(part(line, line.fixed, len(line.text)), self.left, self.width - columns)
+        return [Markup(fixed.runs + rest.runs, fixed.cells + rest.cells)]
+
+    def _fixed(self, line: Line) -> int:
+        """The cells of a line that do not scroll; none where they would take most of the screen."""
+        columns = cells(line.text[: line.fixed])
+        return columns if columns <= self.width * 3 // 5 else 0
+
+    def _look_aside(self) -> None:
+        """Scrolls sideways where the line under the cursor is indented too far to be read, unless somebody
+        has scrolled there on purpose."""
+        item = self.current
+        if item is None or self.wrap or self.aside:
+            return
+        line = self.line(item)
+        indented = line.text[line.fixed :]
+        self.see(line, line.fixed + len(indented) - len(indented.lstrip(" ")), margin=self.width // 3)
+
+    def see(self, line: Line, start: int, margin: int = 10) -> None:
+        """Scrolls sideways, if a character of a line and as many columns behind it are not on the screen."""
+        columns = self._fixed(line)
+        at = cells(line.text[:start]) - columns
+        room = self.width - columns
+        if not self.left <= at <= self.left + room - margin:
+            self.left = 0 if at <= room - margin else max(at - room // 4, 0)
 
     @property
     def first_shown(self) -> int:
@@ -154,6 +183,7 @@ class Browser:
             else:
                 break
         self.clamp()
+        self._look_aside()
         if not self.view.folds.is_open:
             yield from self._read_ends()
 
@@ -364,6 +394,7 @@ class Browser:
                 return False
             yield from self._reveal(row)
         self.trail.push(self.place())
+        self.aside = False
         yield from self.show((row[2], row[0]))
         return True
 

@@ -158,16 +158,16 @@ class Following:
         self.is_on = self.until_hit = False
 
     def _look_for_hit(self) -> None:
-        from .search import find_new, seen
+        from .search import find_new
 
         app, before = self._app, self._until
         pattern, query, show = app.searching.pattern, app.browser.events(), app.searching.shower()
-        run, files = app.browser.view.run, app.look.file
+        files = app.look.file
+        if pattern is None:
+            return
 
         def question(database: Database) -> tuple[Row | None, Seen]:
-            if before is None or pattern is None:
-                return None, seen(database, run)
-            return find_new(database, query, pattern, show, run, before, files=files)
+            return find_new(database, query, pattern, show, before, files=files)
 
         if "hit" not in app.tasks.asked():
             app.tasks.ask("hit", question, self._take_hit)

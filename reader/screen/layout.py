@@ -101,7 +101,7 @@ class Layout:
         calls = stack[-self.stack_rows :]
         hidden = len(stack) - len(calls)
         for place, call in enumerate(calls):
-            line = app.browser.line(Item(call))
+            line = _outdented(app.browser.line(Item(call)))
             if place == 0 and hidden:
                 line = _after(f"({hidden + 1}) ", line)
             rows.line(line, "bar")
@@ -169,5 +169,11 @@ class Layout:
 
 
 def _after(text: str, line: Line) -> Line:
-    shifted = part(line, 0, len(line.text), text)
-    return shifted
+    return part(line, 0, len(line.text), text)
+
+
+def _outdented(line: Line) -> Line:
+    """A line without its indentation: in the stack each call is in the one above it."""
+    columns, rest = part(line, 0, line.fixed), line.text[line.fixed :]
+    text = part(line, line.fixed + len(rest) - len(rest.lstrip(" ")), len(line.text), columns.text)
+    return Line(text.text, columns.spans + text.spans)

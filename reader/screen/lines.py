@@ -47,6 +47,7 @@ class Liner:
         event, closed, outcome = item
         took = outcome[12] if closed and outcome else event[12]
         pieces = self._columns.pieces(event, took)
+        fixed = sum([len(piece) for _, piece in pieces])
         depth = event[11]
         if depth <= INDENT_MAX:
             pieces.append(("", " " * (self._look.indent * depth)))
@@ -56,7 +57,7 @@ class Liner:
             pieces += [("call", _CLOSED + " "), *self._called(event), *self._came(outcome)]
         else:
             pieces += self.what(event)
-        return joined(pieces)
+        return joined(pieces)._replace(fixed=fixed)
 
     def _called(self, event: Row) -> Pieces:
         """The function with its arguments."""

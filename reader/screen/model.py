@@ -23,7 +23,9 @@ class Item(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Printable text of any length, and [start, end) of its parts that have a style, in order."""
+    """Printable text of any length, and [start, end) of its parts that have a style, in order. The first
+    `fixed` characters stay where they are when the others are scrolled sideways."""
 
     text: str
     spans: tuple[tuple[int, int, str], ...] = ()
+    fixed: int = 0

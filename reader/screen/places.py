@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-
 from typing import Any, NamedTuple
 
 from .model import Position

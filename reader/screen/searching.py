@@ -145,8 +145,17 @@ class Searching:
         if row is not None:
             self.found_at.add(row[2])
             yield from app.browser.go(row)
+            self._show_hit()
         if again:
             app.say(f"the search began again at the {'end' if backwards else 'start'}")
+
+    def _show_hit(self) -> None:
+        """Scrolls sideways to the first hit in the line under the cursor."""
+        browser = self._app.browser
+        line = browser.line(browser.current) if browser.current else Line("")
+        hits = self.hits(line)
+        if hits and not browser.wrap:
+            browser.see(line, hits[0][0])
 
     def next_case(self) -> None:
         """Smart case, then heeding case, then ignoring it."""
