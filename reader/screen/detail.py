@@ -21,6 +21,7 @@ from .text import cells, chop, cuts, part
 _OUTER, _INNER = 20, 60  # calls of a stack that are shown, from both ends
 _NAMES, _TYPES = 20, 24  # cells of their columns, at most
 _VALUES = 24  # cells that values need beside them
+_INDENT = "  "
 _FOREVER = float("inf")
 _SECOND = 1_000_000_000
 _NOTHING = "nothing came of it yet, or it was not recorded"
@@ -130,14 +131,16 @@ class _Pane:
     def __init__(self, detail: Detail, width: int, look: Look) -> None:
         self.detail, self.width, self.look = detail, width, look
         self.lines: list[Line] = []
+        self.indent = ""
         self._line = Liner(look, (), (), lambda row: row[7:11] in detail.signatures)
 
     def add(self, pieces: Pieces, hang: int = 0) -> None:
         """A line, and more where it is too long; these are indented by `hang` cells, if there is room."""
-        line = joined(pieces)
+        line = joined([("", self.indent), *pieces])
         (start, end, _), *more = cuts(line.text, self.width)
         self.lines.append(part(line, start, end))
         if more:
+            hang += len(self.indent)
             hang = hang if hang <= self.width // 2 else 0
             rest = part(line, end, len(line.text))
             for start, end, _ in cuts(rest.text, self.width - hang):
@@ -145,11 +148,14 @@ class _Pane:
 
     def cut(self, pieces: Pieces) -> None:
         """A line, and dots where it is too long."""
-        self.lines.append(joined(chop(joined(pieces), 0, self.width).runs))
+        line = joined([("", self.indent), *pieces])
+        self.lines.append(joined(chop(line, 0, self.width).runs))
 
     def title(self, words: str) -> None:
-        self.lines.append(Line(""))
+        """Begins a part, whose lines are indented."""
+        self.indent = ""
         self.add([("title", words)])
+        self.indent = _INDENT
 
     def fact(self, key: str, *pieces: tuple[str, str], cut: bool = False) -> None:
         start = [("key", f"{key:<10}")]
@@ -229,15 +235,15 @@ class _Pane:
             name, type, value = table[place]
             hang = names + types + 4
             start = [("name", _padded(name, names)), ("dim", "  " + _padded(type, types))]
-            if self.width - hang >= _VALUES:
+            if self.width - hang - len(_INDENT) >= _VALUES:
                 self.add([*start, ("", "  "), (style, value)], hang)
             else:
                 self.add([("name", name), ("dim", f"  {type}")], 2)
-                self.add([("", "    "), (style, value)], 4)
+                self.add([("", "  "), (style, value)], 2)
             content = self.detail.texts.get((row[0], place))
             for line in content.split("\n") if content else ():
                 bar = self.look.own("│ ")
-                self.add([("dim", f"    {bar}"), (style, shown(line.expandtabs()))], 6)
+                self.add([("dim", f"  {bar}"), (style, shown(line.expandtabs()))], 4)
 
     def stack(self) -> None:
         rows = self.detail.stack

@@ -78,33 +78,29 @@ def test_a_call(path: Path) -> None:
         "thread    MainThread, tid 100, depth 1",
         "process   100 of run 1: python app.py",
         "file      app.py:10",
-        "",
         "arguments",
-        "amount  int  5",
-        r"note    str  'two\n\x1b[31mlines\tand more'",
+        "  amount  int  5",
+        r"  note    str  'two\n\x1b[31mlines\tand more'",
         "    │ two",
         r"    │ \x1b[31mlines      and more",
-        "",
         "outcome",
-        r"return value  str  'a\nb'",
+        r"  return value  str  'a\nb'",
         "    │ a",
         "    │ b",
-        "",
         "stack",
-        "-> app.main()",
-        r"  -> app.Order.pay(amount=5, note='two\n\x1b[31mlines\tand more')",
-        "",
+        "  -> app.main()",
+        r"    -> app.Order.pay(amount=5, note='two\n\x1b[31mlines\tand more')",
         "source",
-        *[f"   {number}  # {number}" for number in range(5, 10)],
-        "> 10  def pay(self, amount):",
-        "  11          return amount",
+        *[f"     {number}  # {number}" for number in range(5, 10)],
+        "  > 10  def pay(self, amount):",
+        "    11          return amount",
     ]
 
 
 def test_each_end_has_the_other(path: Path) -> None:
     _, call, returned, second, _, left, running = rows(path)
     assert "called    2023-11-14 22:13:20.000000040  +0.000000040  id 262145" in shown(asked(path, returned))
-    assert "amount  int  5" in shown(asked(path, returned))
+    assert "  amount  int  5" in shown(asked(path, returned))
     assert "left      2023-11-14 22:13:20.000002160  +0.000002160  id 262149" in shown(asked(path, second))
     assert asked(path, left).partner == second
     assert asked(path, running).partner is None
@@ -116,8 +112,8 @@ def test_each_end_has_the_other(path: Path) -> None:
 def test_what_is_raised(path: Path) -> None:
     found = shown(asked(path, rows(path)[4]))
     assert found[0] == "raise app.Order.pay  id 262148"
-    assert "> 11          return amount" in found
-    assert found[found.index("stack") + 2] == "  -> app.Order.pay(amount=6, note='x')"
+    assert "  > 11          return amount" in found
+    assert found[found.index("stack") + 2] == "    -> app.Order.pay(amount=6, note='x')"
 
 
 def test_a_narrow_pane(path: Path) -> None:
@@ -131,15 +127,15 @@ def test_a_narrow_pane(path: Path) -> None:
     ]
     start = lines.index("arguments")
     assert lines[start + 1 : start + 8] == [
-        "amount  int",
+        "  amount  int",
         "    5",
-        "note  str",
+        "  note  str",
         r"    'two\n\x1b[31mlines\tand m",
         "    ore'",
         "    | two",
         r"    | \x1b[31mlines      and m",
     ]
-    assert "  -> app.Order.pay(amount=5..." in lines
+    assert "    -> app.Order.pay(amount..." in lines
 
 
 def test_arguments_may_be_sorted(path: Path) -> None:
@@ -148,8 +144,8 @@ def test_arguments_may_be_sorted(path: Path) -> None:
         made.segment(1, [event("call", 4, 1, "\n", depth=0)], sequence=1, start=5000)
     found = shown(asked(path, rows(path)[-1]), look=Look(sort=True))
     start = found.index("arguments")
-    assert found[start + 1 : start + 5] == [r"a  str  '\n'", "    │ ", "    │ ", "b  int  1"]
-    assert found[-1] == "<string> is not a file"
+    assert found[start + 1 : start + 5] == [r"  a  str  '\n'", "    │ ", "    │ ", "  b  int  1"]
+    assert found[-1] == "  <string> is not a file"
 
 
 def test_without_values(path: Path) -> None:
@@ -169,9 +165,9 @@ def test_without_values(path: Path) -> None:
     call, later, returned, _ = rows(path)[-4:]
     found = shown(asked(path, call))
     assert "process   100 of run 1: python -m shop" in found
-    assert "not recorded: amount, note" in found
-    assert "-> app.Order.pay(…)" in found
-    assert "  -> app.later()" in shown(asked(path, later))
+    assert "  not recorded: amount, note" in found
+    assert "  -> app.Order.pay(…)" in found
+    assert "    -> app.later()" in shown(asked(path, later))
     assert "arguments" not in shown(asked(path, returned))
 
 
@@ -184,9 +180,9 @@ def test_a_deep_stack_is_shown_from_both_ends(path: Path) -> None:
     lines = shown(found, 60)
     start = lines.index("stack") + 1
     assert lines[start + 19 : start + 22] == [
-        " " * 20 + "-> app.later()",
-        "120 calls that are not shown",
-        " " * 20 + "-> app.later()",
+        "  " + " " * 20 + "-> app.later()",
+        "  120 calls that are not shown",
+        "  " + " " * 20 + "-> app.later()",
     ]
 
 
@@ -200,11 +196,10 @@ def test_events_that_are_in_no_function(path: Path) -> None:
         "time      2023-11-14 22:13:20.000020000  +0.000020000",
         "thread    MainThread, tid 100, depth 0",
         "process   100 of run 1: python app.py",
-        "",
         "lost",
-        "count  int  1204",
+        "  count  int  1204",
     ]
-    assert shown(asked(path, log))[-2:] == ["message  str  'half way'", "n        int  3"]
+    assert shown(asked(path, log))[-2:] == ["  message  str  'half way'", "  n        int  3"]
 
 
 def test_an_event_that_was_evicted_meanwhile(path: Path) -> None:
