@@ -122,7 +122,12 @@ class App:
         self._loop.set_alarm_in(_TICK, self._tick)
 
     def _idle(self) -> None:
-        if self._owed and not self._keys and not self.tasks.is_running and not self.tasks.asked() - {"pulse"}:
+        if (
+            self._owed
+            and not self._keys
+            and not self.tasks.is_running
+            and not self.tasks.asked() - {"pulse", "minimap"}
+        ):
             self._owed = False
             if gc.get_freeze_count() == 0:  # what is there now stays: no collection needs to look at it
                 gc.freeze()

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _LOOK = 0.1  # s between two looks while a program runs ...
 _IDLE_LOOK = 1.0  # ... and when none does
+_COURSE = 0.5  # s between two readings of what the run has come to
+_REFINE = 2.0  # s between two closer looks at its course, while it grows
 
 
 class Following:
@@ -29,7 +31,8 @@ class Following:
         self._app = app
         self._watch = live.Watch()  # the database thread's
         self._pulse: Pulse | None = None
-        self._looked = 0.0
+        self._looked = self._told = self._refined = 0.0
+        self._behind = False  # the run has grown since its course was read
         self._sources = len(app.sources)
         self.timeline: Timeline | None = None
         self._cells: list[Cell] = []
@@ -52,6 +55,8 @@ class Following:
             self._looked = now
             run = self._app.browser.view.run
             tasks.ask("pulse", lambda database: self._watch.pulse(database, run), self._take_pulse)
+        if self._behind and now - self._told >= _COURSE:
+            self._ask_course()
 
     def forget(self, anew: bool = False) -> None:
         """Another run is shown; anew: nothing that was read before counts."""
@@ -74,7 +79,11 @@ class Following:
             app.browser.forget()
             app.tasks.run(app.browser.first())
             self._pulse = None
-        self._ask_course()
+        is_new = before is None or (before.finished, before.newest) != (pulse.finished, pulse.newest)
+        if is_new or self.timeline is None or time.monotonic() - self._told >= _COURSE:
+            self._ask_course()
+        else:
+            self._behind = True
         if before is not None:
             self._renew()
 
@@ -89,6 +98,7 @@ class Following:
 
     def _ask_course(self, anew: bool = False) -> None:
         run, width = self._app.browser.view.run, self._app.layout.width
+        self._told, self._behind = time.monotonic(), False
         self._app.tasks.ask(
             "course", lambda database: self._watch.course(database, run, width, anew), self._take_course
         )
@@ -99,7 +109,8 @@ class Following:
             return  # another one is shown by now
         app.runs[:], app.sources = course.runs, course.sources
         app.functions.update(course.functions)
-        self.timeline, self._cells = course.timeline, course.cells
+        self.timeline = course.timeline
+        self._take_cells(course.cells)
         run = next((run for run in app.runs if run.id == app.browser.view.run), None)
         app.browser.header, app.browser.footer = live.header(run), live.footer(run, course.damages)
         if course.functions or len(app.sources) != self._sources:
@@ -107,6 +118,27 @@ class Following:
             app.change_look(app.look)
         if not app.tasks.is_running:
             app.browser.clamp()
+
+    def _take_cells(self, cells: list[Cell]) -> None:
+        """What the summaries tell, and then what a closer look does; that is worth the time now and then."""
+        now = time.monotonic()
+        if len(cells) != len(self._cells) or not self.is_live() or now - self._refined >= _REFINE:
+            self._cells, self._refined = cells, now
+            self._refine(0)
+
+    def _refine(self, done: int) -> None:
+        timeline, cells = self.timeline, self._cells
+        if timeline is None or done >= len(cells):
+            return
+
+        def take(answer: tuple[list[Cell], int]) -> None:
+            if cells is self._cells:
+                self._cells, now_done = answer
+                self._refine(now_done)
+
+        from .timeline import refined
+
+        self._app.tasks.ask("minimap", lambda database: refined(database, timeline, cells, done), take)
 
     def cells(self, width: int) -> list[Cell]:
         """The run's course in so many parts; what was looked at closer, as soon as that is known."""
