@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..model import EVENT, Row
-from ..query import one, stack
+from ..query import INDEX_BITS, one, stack
 from .model import Item
 
 if TYPE_CHECKING:
@@ -269,13 +269,25 @@ def settled(database: Database, folds: Folds) -> Folds:
 def _beyond(database: Database, row: Row, *, forwards: bool) -> Row | None:
     """The next event of the thread that is not within the span which this event enters (leaves): the one
     that leaves (enters) it, if nothing is missing."""
-    id, run, time, pid, tid, _, _, _, _, _, _, depth, _, _ = row
-    side, order = (">", "") if forwards else ("<", " DESC")
+    id, depth = row[0], row[11]
+    later, order = (">", "") if forwards else ("<", "DESC")
+    # in any segment that a span fills, more calls are open all the time: most are passed by their summaries
+    segments = database.query(
+        "i",
+        "SELECT other.id FROM segment AS own CROSS JOIN segment AS other INDEXED BY segment_time"
+        " WHERE own.id = ? AND other.run = own.run AND other.stream = own.stream AND other.min_depth <= ?"
+        f" AND other.start {later}= own.start ORDER BY other.start {order}, other.id {order} LIMIT 64",
+        (id >> INDEX_BITS, depth),
+    )
     sql = (
-        f"SELECT {EVENT} FROM event WHERE run = ? AND pid = ? AND tid = ? AND time {side}= ? AND id {side} ?"
-        f" AND depth <= ? AND event MATCH ? ORDER BY time{order}, id{order} LIMIT 1"
+        f"SELECT {EVENT} FROM event WHERE id BETWEEN ? AND ? AND id {later} ? AND depth <= ?"
+        f" AND event MATCH ? ORDER BY time {order}, id {order} LIMIT 1"
     )
     outside = f"(or (< depth {depth}) (not {_INSIDE}))"
-    parameters = (run, pid, tid, time, id, depth, outside)
-    found = database.page(sql, parameters, lambda found: found, 1, _FOREVER).made
-    return found[0] if found else None
+    for (segment,) in segments:
+        first = segment << INDEX_BITS
+        parameters = (first, first + (1 << INDEX_BITS) - 1, id, depth, outside)
+        found = database.page(sql, parameters, lambda found: found, 1, _FOREVER).made
+        if found:
+            return found[0]
+    return None

@@ -106,7 +106,7 @@ def test_exceptions_are_first_where_a_segment_has_one_then_where_they_are(made: 
     exact = looked_at(made, line, line.cells(10))
     assert [cell.exceptions for cell in exact] == [False, False, True] + [False] * 7
     assert [cell.events for cell in exact][:4] == [199.0, 200.0, 201.0, 200.0]
-    assert sum(cell.events for cell in exact) == line.events == 800
+    assert sum(cell.events for cell in exact) == line.events == 2000
 
 
 def test_a_large_run_is_looked_at_where_there_may_be_exceptions(
