@@ -1,5 +1,6 @@
-"""What an event has to hold so that a regular expression can match its line: a predicate for `event MATCH`,
-which the scan asks of events long before they become lines. Called by search.py.
+"""What a regular expression tells before it is tried: what an event has to hold so that its line can match,
+as a predicate for `event MATCH`, which the scan asks long before there are lines; and whether a match may
+take long. Called by search.py.
 
 A literal piece of the expression is cut into runs of letters, digits and _. The fields that a line shows
 have other characters between them, so each run stands within one field, or is written by the line itself:
@@ -10,7 +11,7 @@ through more than matches, never less; whatever is not understood here asks for 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -26,6 +27,8 @@ _RUN = re.compile(r"[A-Za-z0-9_]+")
 _WORDS = ("line", "some", "events", "lost", "running")
 _UNITS = re.compile(r"[0-9numsh]*")
 _MOST_UNITS = 2  # letters: 12ms, 2m05s
+_DIGITS = 8  # no time or duration has so many in a row; a number that has them is as large as this:
+_LARGE = 10 ** (_DIGITS - 1)
 _BEFORE, _BEHIND = " :.,(+-µ/…", " :.,)-µ…"
 # How an escape may reach into a run: \n, \x1b, \u2028, and what is left of it when a run begins within.
 _ESCAPE = re.compile(r"[nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[0-9a-f]{1,8}", re.IGNORECASE)
@@ -45,27 +48,67 @@ class One(NamedTuple):
 
 
 Need = str | All | One
+Parsed = list[tuple[Any, Any]]  # as the parser of re has it
 _NOTHING = All(())
 
 
-def predicate(expression: str, flags: int, files: bool) -> str | None:
-    """A condition that each event meets whose line matches; None: nothing can be said.
+class Shown(NamedTuple):
+    """What lines show besides what they always do."""
 
-    flags: of re. files: the line may show the file's name.
-    """
+    files: bool = False  # names of files
+    ids: bool = False  # of events
+
+
+SHOWN = Shown()
+
+
+def parse(expression: str, ignore_case: bool) -> Parsed | None:
+    """What the expression consists of; None: that is not quite certain."""
     if len(expression) > _LONGEST or _DOUBTFUL.search(expression):
         return None
     try:
-        parsed = import_module("re._parser").parse(expression, flags)
+        parsed = import_module("re._parser").parse(expression, re.IGNORECASE if ignore_case else 0)
     except (re.error, RecursionError, OverflowError):
         return None  # regex knows more forms than re
-    return _condition(_needs(parsed, 0), files)
+    return list(parsed)
+
+
+def predicate(parsed: Parsed, shown: Shown) -> str | None:
+    """A condition that each event meets whose line matches; None: nothing can be said."""
+    return _condition(_needs(parsed, 0), shown)
+
+
+def choices(parsed: Parsed) -> int | None:
+    """In how many places a match has a choice: a try takes at most (length of the line) ** (this + 1) steps.
+    None: it may take many more."""
+    count = 0
+    for op, argument in parsed:
+        match str(op):
+            case "SUBPATTERN":
+                inner = choices(argument[3])
+            case "ATOMIC_GROUP":
+                inner = choices(argument)
+            case "ASSERT" | "ASSERT_NOT":
+                inner = choices(argument[1])
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                inner = 1 if choices(argument[2]) == 0 else None
+            case "BRANCH":
+                each = [choices(branch) for branch in argument[1]]
+                inner = None if None in each else sum(filter(None, each), 1)
+            case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN" | "AT":
+                inner = 0
+            case _:
+                inner = None
+        if inner is None:
+            return None
+        count += inner
+    return count
 
 
 # ---- what the expression needs ------------------------------------------------------------------
 
 
-def _needs(items: Iterable[tuple[Any, Any]], depth: int) -> Need:
+def _needs(items: Parsed, depth: int) -> Need:
     """What a line contains in any case where a parsed expression matches."""
     if depth > _DEEPEST:
         return _NOTHING
@@ -97,40 +140,44 @@ def _need(op: str, argument: Any, depth: int) -> Need:
 # ---- as a predicate -----------------------------------------------------------------------------
 
 
-def _condition(need: Need, files: bool) -> str | None:
+def _condition(need: Need, shown: Shown) -> str | None:
     if isinstance(need, One):
-        each = [_condition(member, files) for member in need.members]
+        each = [_condition(member, shown) for member in need.members]
         known = [condition for condition in each if condition]
         return f"(or {' '.join(known)})" if len(known) == len(each) else None
     if isinstance(need, str):
-        conditions = [_holds(run, files) for run in _runs(need)]
+        conditions = [_holds(run, shown) for run in _runs(need, shown)]
     else:
-        conditions = [c for c in (_condition(member, files) for member in need.members) if c]
+        conditions = [c for c in (_condition(member, shown) for member in need.members) if c]
     conditions = list(dict.fromkeys(conditions))
     if len(conditions) < 2:
         return conditions[0] if conditions else None
     return f"(and {' '.join(conditions)})"
 
 
-def _runs(literal: str) -> Iterator[str]:
+def _runs(literal: str, shown: Shown) -> Iterator[str]:
     """The runs that are the event's."""
     for found in _RUN.finditer(literal):
         start, end = found.span()
         before, behind = literal[start - 1 : start] if start else "", literal[end : end + 1]
         named = (before and before not in _BEFORE) or (behind and behind not in _BEHIND)
-        if named or not _is_own(found[0].lower()):
+        if named or not _is_own(found[0].lower(), shown):
             yield found[0]
 
 
-def _is_own(run: str) -> bool:
-    """Whether the line itself may write it."""
+def _is_own(run: str, shown: Shown) -> bool:
+    """Whether the line itself may write it, and not only for large numbers."""
+    if run.isdigit() and len(run) >= _DIGITS:
+        return shown.ids
     letters = sum(not character.isdigit() for character in run)
     return any(run in word for word in _WORDS) or (letters <= _MOST_UNITS and bool(_UNITS.fullmatch(run)))
 
 
-def _holds(run: str, files: bool) -> str:
-    fields = ["thread", "module", "func", *(["file"] if files else [])]
+def _holds(run: str, shown: Shown) -> str:
+    fields = ["thread", "module", "func", *(["file"] if shown.files else [])]
     each = " ".join(_contains(field, run) for field in fields)
+    if run.isdigit():
+        each += "".join(f" (>= {field} {_LARGE})" for field in ("pid", "tid", "line", "depth"))
     return f"(or {each} (any (or {_contains('name', run)} {_contains('value', run)})))"
 
 

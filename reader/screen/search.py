@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..model import EVENT, Row
 from ..query import INDEX_BITS, Query
+from . import literals
+from .literals import SHOWN, Shown
 from .model import Position
 
 if TYPE_CHECKING:
     from ..database import Database
 
 _PATIENCE = 0.25  # s for one line
+_STEPS_AT_ONCE = 1e7  # that a match may take without being timed
 _PAGE, _PAGE_SECONDS = 1 << 17, 0.5  # rows and time until the database may go on without this reader
 _STEPS = 100  # of SQLite's machine between two looks at the clock
 _LATEST_ID = (1 << 63) - 1
@@ -78,6 +81,10 @@ class Pattern:
             raise BadPattern(error.msg, error.pos or 0) from None
         except (ValueError, OverflowError, RecursionError, MemoryError) as mistake:
             raise BadPattern(f"no such expression is possible: {mistake}", 0) from None
+        # what may take long is given a time, which costs some microseconds for every line
+        self._parsed = literals.parse(text, ignore_case)
+        choices = None if self._parsed is None else literals.choices(self._parsed)
+        self._at_once = 0 if choices is None else int(_STEPS_AT_ONCE ** (1 / (choices + 1)))
         self._apart = {ord(character): _APART for character in _ALIKE if character not in text}
 
     def hits(self, line: str) -> list[tuple[int, int]]:
@@ -90,6 +97,8 @@ class Pattern:
 
     def matches(self, line: str) -> bool:
         """Raises TooSlow."""
+        if len(line) <= self._at_once:
+            return bool(self._compiled.search(self._told(line)))
         try:
             # other threads go on meanwhile
             return bool(self._compiled.search(self._told(line), timeout=_PATIENCE, concurrent=True))
@@ -97,15 +106,15 @@ class Pattern:
             raise TooSlow from None
 
     def _told(self, line: str) -> str:
-        return line if line.isascii() else line.translate(self._apart)
+        if line.isascii() or not any(character in line for character in _ALIKE):
+            return line
+        return line.translate(self._apart)
 
-    def predicate(self, files: bool = False) -> str | None:
-        """A necessary condition for `event MATCH`; None: there is none. files: of lines with the file's name."""
-        from .literals import predicate
-
-        if any(character in self.text for character in _ALIKE):
+    def predicate(self, shown: Shown = SHOWN) -> str | None:
+        """A necessary condition for `event MATCH`; None: there is none."""
+        if self._parsed is None or any(character in self.text for character in _ALIKE):
             return None
-        return predicate(self.text, re.IGNORECASE if self.ignore_case else 0, files)
+        return literals.predicate(self._parsed, shown)
 
 
 Show = Callable[[Row], str]
@@ -119,20 +128,20 @@ def find(
     start: Position | None,
     backwards: bool = False,
     *,
-    files: bool = False,
+    shown: Shown = SHOWN,
     seconds: float | None = None,
 ) -> Row | None:
     """The first event behind (before) a position whose line matches; None: there is none.
 
-    start: itself excluded; None: from the very first (last) event on. show: its line. files: lines may show
-    names of files. Raises TooSlow, and TimeUp after so many seconds.
+    start: itself excluded; None: from the very first (last) event on. show: its line. Raises TooSlow, and
+    TimeUp after so many seconds.
     """
 
     def look(row: Row) -> None:
         if pattern.matches(show(row)):
             raise _Found(row)
 
-    necessary = pattern.predicate(files)
+    necessary = pattern.predicate(shown)
     if necessary:
         query = query.also("event MATCH ?", necessary)
     direction = "DESC" if backwards else "ASC"
@@ -192,7 +201,7 @@ def find_new(
     show: Show,
     before: Seen | None,
     *,
-    files: bool = False,
+    shown: Shown = SHOWN,
 ) -> tuple[Row | None, Seen]:
     """The first matching event among those stored after `before`, and what is stored now.
 
@@ -207,7 +216,7 @@ def find_new(
     low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
     among = " ".join(f"(between id {low} {high})" for low, high in ranges)
     query = query.also("id BETWEEN ? AND ? AND event MATCH ?", low, high, f"(or {among})")
-    return find(database, query, pattern, show, None, files=files), now
+    return find(database, query, pattern, show, None, shown=shown), now
 
 
 def _all_that_is_stored(database: Database) -> Seen:
