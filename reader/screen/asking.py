@@ -60,8 +60,14 @@ class FilterAsking:
         error = _error(text)
         if error is None:
             return None
-        message = " ".join(filter(None, [error.problem, _sentence(error.hint)]))
-        return Mistake(error.start, error.end, message, _is_unfinished(text, error))
+        end, closing = len(text.rstrip()), _closing(text)
+        unfinished = error.end >= end
+        if closing and not unfinished:
+            # with all that is open closed, something else may be wrong before the end
+            other = _error(text + closing)
+            unfinished = other is None or other.end >= end
+            error = error if unfinished or other is None else other
+        return Mistake(error.start, error.end, _message(error), unfinished)
 
 
 def _error(text: str) -> FilterError | None:
@@ -74,21 +80,11 @@ def _error(text: str) -> FilterError | None:
     return None
 
 
-def _sentence(hint: str) -> str:
-    return hint[:1].upper() + hint[1:] + ("" if hint[-1:] in ".?" else ".") if hint else ""
-
-
-def _is_unfinished(text: str, error: FilterError) -> bool:
-    """Whether more of the text may make it right: with all that is open closed, nothing is wrong before
-    its end."""
-    end = len(text.rstrip())
-    if error.end >= end:
-        return True
-    closed = text + _closing(text)
-    if len(closed) == len(text):
-        return False
-    left = _error(closed)
-    return left is None or left.end >= end
+def _message(error: FilterError) -> str:
+    hint = error.hint[:1].upper() + error.hint[1:]
+    if hint and hint[-1] not in ".?":
+        hint += "."
+    return f"{error.problem} {hint}".rstrip()
 
 
 def _closing(text: str) -> str:
