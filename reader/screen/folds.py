@@ -8,7 +8,7 @@ that left it. What is in doubt, because events were lost, is shown.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -131,9 +131,9 @@ class Folds:
         """For `event MATCH`, together with `constraint`: the events of which lines are made; "": all are."""
         conditions = []
         if self.level is not None:
-            shown = [_down_to(self.level), *map(_inside_opened, self.opened.values())]
-            conditions.append(f"(or {' '.join(shown)})")
-        conditions += [f"(not {_inside_closed(span)})" for span in self.closed.values()]
+            opened = _by_thread(self.opened.values(), _shown_in_opened)
+            conditions.append(f"(or {' '.join([*_down_to(self.level), *opened])})")
+        conditions += [f"(not {hidden})" for hidden in _by_thread(self.closed.values(), _hidden_in_closed)]
         return f"(and {' '.join(conditions)})" if len(conditions) > 1 else "".join(conditions)
 
     # ---- as lines ----
@@ -198,24 +198,33 @@ class Folds:
         )
 
 
-def _down_to(depth: int) -> str:
-    return f'(< depth {depth}) (and (= depth {depth}) (!= kind "raise"))'
+def _down_to(depth: int) -> tuple[str, str]:
+    return f"(< depth {depth})", f'(and (= depth {depth}) (!= kind "raise"))'
 
 
-def _inside_opened(span: Span) -> str:
+def _shown_in_opened(span: Span) -> str:
     last = _LAST if span.last is None else span.last
-    return (
-        f"(and (= tid {span.tid}) (= pid {span.pid}) (between id {span.first} {last})"
-        f" (or {_down_to(span.depth + 1)}))"
-    )
+    return f"(and (between id {span.first} {last}) (or {' '.join(_down_to(span.depth + 1))}))"
 
 
-def _inside_closed(span: Span) -> str:
-    thread = f"(= tid {span.tid}) (= pid {span.pid})"
+def _hidden_in_closed(span: Span) -> str:
     if span.last is not None:
-        return f"(and {thread} (between id {span.first + 1} {span.last - 1}))"
+        return f"(between id {span.first + 1} {span.last - 1})"
     deeper = f"(or (> depth {span.depth}) (and (= depth {span.depth}) {_INSIDE}))"
-    return f"(and {thread} (> id {span.first}) {deeper})"
+    return f"(and (> id {span.first}) {deeper})"
+
+
+def _by_thread(spans: Iterable[Span], condition: Callable[[Span], str]) -> Iterator[str]:
+    """For each thread, what is true where the condition about one of its spans is."""
+    threads: dict[_Thread, list[Span]] = {}
+    for span in spans:
+        threads.setdefault(span[:3], []).append(span)
+    for (_, pid, tid), those in threads.items():
+        first = min(span.first for span in those)
+        last = max(_LAST if span.last is None else span.last for span in those)
+        any_of_them = " ".join(map(condition, those))
+        # of most segments, the ids of all spans together tell that none of them has to be looked at
+        yield f"(and (between id {first} {last}) (= tid {tid}) (= pid {pid}) (or {any_of_them}))"
 
 
 # ---- questions ----------------------------------------------------------------------------
