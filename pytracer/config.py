@@ -335,8 +335,8 @@ USAGE = """\
 Usage: pytrace [OPTIONS] SCRIPT [ARGS...]     run a program and record every call of it
        pytrace [OPTIONS] -m MODULE [ARGS...]
        pytrace [OPTIONS] -c CODE [ARGS...]
-       pytrace                                read ./traces.sqlite on the screen, also while it is recorded
-       pytrace read [DB] [OPTIONS]            another database
+       pytrace                                read ./traces.sqlite on a screen, at any time
+       pytrace read [DB] [OPTIONS]            the same with another database
        pytrace print [DB] [OPTIONS]           its events as text, JSON or CSV
        pytrace sql [DB] [QUERY]               questions in SQL
        pytrace info [DB] [OPTIONS]            its recordings

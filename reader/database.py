@@ -29,6 +29,7 @@ VERSION = 2
 DEFAULT_PATH = "traces.sqlite"
 _MAGIC = b"SQLite format 3\0"
 _HEADER_SIZE = 100
+_LOOKED_AT, _NAMED = 500, 5  # files of a folder where a database is missing, and databases that are told then
 _BUSY_MS = 2000
 _CACHE_KIB = 16 << 10  # the index that each query looks through stays in it
 _PAGE_CHARACTERS = 8 << 20
@@ -322,7 +323,9 @@ def _check_file(path: str) -> None:
             size = os.fstat(file.fileno()).st_size  # behind the header: it may be growing
     except FileNotFoundError:
         option = "" if path == DEFAULT_PATH else f"-o {path} "
-        raise DatabaseError(f"there is no {path}. Record one with: pytrace {option}script.py") from None
+        others = _recordings(os.path.dirname(path) or ".")
+        here = f" There is: {', '.join(others)}." if others else ""
+        raise DatabaseError(f"there is no {path}.{here} Record one with: pytrace {option}script.py") from None
     except PermissionError:
         raise DatabaseError(
             f"{path} may not be read by you: a recording belongs to the user who made it. "
@@ -339,6 +342,22 @@ def _check_file(path: str) -> None:
     whole = page_size * int.from_bytes(header[28:32])
     if (len(header) < _HEADER_SIZE or size < whole) and not _has_writer(path):
         raise Damaged(path, f"{size} of {whole} bytes are there")
+
+
+def _recordings(folder: str) -> list[str]:
+    """Some databases of recordings in a folder, by their names' order."""
+    found = []
+    with suppress(OSError):
+        for name in sorted(os.listdir(folder))[:_LOOKED_AT]:
+            path = os.path.join(folder, name)
+            with suppress(OSError):
+                if not stat.S_ISREG(os.stat(path).st_mode):
+                    continue
+                with open(path, "rb") as file:
+                    header = file.read(_HEADER_SIZE)
+                if header.startswith(_MAGIC) and header[68:72] == APPLICATION_ID.to_bytes(4):
+                    found.append(path if folder != "." else name)
+    return found[:_NAMED]
 
 
 def explained(path: str, error: apsw.Error) -> DatabaseError:

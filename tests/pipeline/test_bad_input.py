@@ -58,7 +58,10 @@ REFUSED = {
     "output is newer": (["-o", "newer.sqlite", "script.py"], "was made by a newer pytrace"),
     "output is a socket": (["-o", "socket", "script.py"], "is not a regular file"),
     "output is a device": (["-o", "/dev/null", "script.py"], "is not a regular file"),
-    "words of another version": (["read"], "is not available in this version"),
+    "nothing to read": (
+        ["read"],
+        "there is no traces.sqlite. There is: newer.sqlite. Record one with: pytrace script.py",
+    ),
     "odd bytes": (["--redact", "\udcff\udcfe(", "script.py"], "regular expression"),
 }
 
