@@ -69,7 +69,7 @@ class App:
         self.stack: list[Row] = []
         self.detail: Detail | None = None
         self.detail_top = 0
-        self._stack_of: int | None = None
+        self._stack_of: tuple[int, int] | None = None  # event and count
         self._detail_of: Item | None = None
         self._count = ""  # digits typed so far
         self._prefix = ""  # a key that waits for another one
@@ -170,16 +170,16 @@ class App:
     def _pump(self) -> None:
         """Handles the keys that came, as far as nothing stands before them."""
         while self._keys:
-            if self.tasks.is_running:
-                if self.tasks.busy < PATIENCE:
-                    return  # it will be done in a moment
+            if not self.tasks.is_running:
+                self._key(self._keys.popleft())
+            elif self.tasks.busy < PATIENCE:
+                return  # it will be done in a moment
+            else:
                 self.tasks.stop()
                 if not self.prompts.is_open:
                     self._keys.popleft()
                     self.say("stopped")
-                continue
-            self._key(self._keys.popleft())
-        self._draw()
+            self._draw()
 
     def _key(self, key: str | tuple[Any, ...]) -> None:
         self.message = None
@@ -342,13 +342,10 @@ class App:
         if self.tasks.is_running:
             return
         shown, current = self.browser.shown(), self.browser.current
-        top = shown[0].row[0] if shown else None
-        if self.layout.stack_rows and top != self._stack_of:
-            self._stack_of = top
-            if top is None:
-                self.stack = []
-            else:
-                self.tasks.ask("stack", lambda database: live.stack(database, top), self._take_stack)
+        top, rows = shown[0].row if shown else None, self.layout.stack_rows
+        if rows and top is not None and (top[0], rows) != self._stack_of:
+            self._stack_of = top[0], rows
+            self.tasks.ask("stack", lambda database: live.stack(database, top, rows), self._take_stack)
         if self.layout.panes["detail"] and current != self._detail_of:
             self._detail_of, self.detail_top = current, 0
             if current is None:

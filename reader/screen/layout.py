@@ -96,14 +96,11 @@ class Layout:
     def _stack(self, app: App, rows: Rows) -> None:
         if not self.stack_rows:
             return
-        shown = app.browser.shown()
-        stack = [call for call in app.stack if shown and call[0] != shown[0].row[0]]
-        calls = stack[-self.stack_rows :]
-        hidden = len(stack) - len(calls)
+        calls = app.stack[-self.stack_rows :] if app.browser.items else []
         for place, call in enumerate(calls):
             line = _outdented(app.browser.line(Item(call)))
-            if place == 0 and hidden:
-                line = _after(f"({hidden + 1}) ", line)
+            if place == 0 and call[11]:
+                line = _after(f"({call[11] + 1}) ", line)
             rows.line(line, "bar")
             self._spots.append(call)
         for _ in range(self.stack_rows - len(calls)):

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..database import Database, DatabaseError
-from ..model import Row, Run, Source, text
-from ..query import stack as open_calls
+from ..model import EVENT, Row, Run, Source, text
 from . import moves
 from .model import Line
 from .view import View
@@ -133,9 +132,15 @@ def _is_live(state: Sequence[tuple[object, ...]]) -> bool:
     return bool(state) and state[0][1] is None
 
 
-def stack(database: Database, event: int) -> list[Row]:
-    """The calls that are open at an event, the outermost first."""
-    return open_calls(database, event)
+def stack(database: Database, row: Row, count: int) -> list[Row]:
+    """At most so many of the calls that are open around an event, the innermost, in the order of depth."""
+    sql = f"SELECT {EVENT} FROM stack(?) JOIN event ON event.id = stack.id WHERE stack.depth >= ? ORDER BY stack.depth"
+    rows = database.page(sql, (row[0], row[11] - count), _as_it_is, count + 2, float("inf")).made
+    return [call for call in rows if call[0] != row[0]][-count:]
+
+
+def _as_it_is(row: Row) -> Row:
+    return row
 
 
 # ---- in words -----------------------------------------------------------------------------

@@ -91,7 +91,6 @@ class Surface(urwid.Widget):
 
     _sizing = frozenset([urwid.BOX])
     _selectable = True
-    no_cache = ("render",)
 
     def __init__(
         self,
