@@ -194,12 +194,11 @@ class Following:
 
         app, before = self._app, self._until
         pattern, query, show = app.searching.pattern, app.browser.events(), app.searching.shower()
-        files = app.look.file
         if pattern is None:
             return
 
         def question(database: Database) -> tuple[Row | None, Seen]:
-            return find_new(database, query, pattern, show, before, files=files)
+            return find_new(database, query, pattern, show, before)
 
         if "hit" not in app.tasks.asked():
             app.tasks.ask("hit", question, self._take_hit)

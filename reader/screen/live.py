@@ -134,7 +134,10 @@ def _is_live(state: Sequence[tuple[object, ...]]) -> bool:
 
 def stack(database: Database, row: Row, count: int) -> list[Row]:
     """At most so many of the calls that are open around an event, the innermost, in the order of depth."""
-    sql = f"SELECT {EVENT} FROM stack(?) JOIN event ON event.id = stack.id WHERE stack.depth >= ? ORDER BY stack.depth"
+    sql = (
+        f"SELECT {EVENT} FROM stack(?) JOIN event ON event.id = stack.id"
+        " WHERE stack.depth >= ? ORDER BY stack.depth"
+    )
     rows = database.page(sql, (row[0], row[11] - count), _as_it_is, count + 2, float("inf")).made
     return [call for call in rows if call[0] != row[0]][-count:]
 

@@ -88,7 +88,6 @@ class Searching:
         if pattern is None:
             return
         query, show, start = app.browser.events(), self.shower(), origin.position
-        files = app.look.file
         if start and not backwards:
             start = (start[0], start[1] - 1)  # it may be the event we are on
 
@@ -98,9 +97,7 @@ class Searching:
 
         def question(database: Database) -> Row | None:
             try:
-                return find(
-                    database, query, pattern, show, start, backwards, files=files, seconds=_WHILE_TYPING
-                )
+                return find(database, query, pattern, show, start, backwards, seconds=_WHILE_TYPING)
             except (TimeUp, TooSlow):
                 return None  # Enter searches on
 
@@ -129,7 +126,6 @@ class Searching:
         start = item.position if item else None
         search = partial(
             find, query=app.browser.events(), pattern=pattern, show=self.shower(), backwards=backwards,
-            files=app.look.file,
         )  # fmt: skip
         again = False
         row: Row | None = None
