@@ -194,11 +194,12 @@ class Following:
 
         app, before = self._app, self._until
         pattern, query, show = app.searching.pattern, app.browser.events(), app.searching.shower()
+        shown = app.searching.shown()
         if pattern is None:
             return
 
         def question(database: Database) -> tuple[Row | None, Seen]:
-            return find_new(database, query, pattern, show, before)
+            return find_new(database, query, pattern, show, before, shown=shown)
 
         if "hit" not in app.tasks.asked():
             app.tasks.ask("hit", question, self._take_hit)

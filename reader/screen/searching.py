@@ -14,6 +14,7 @@ from .places import Place
 if TYPE_CHECKING:
     from ..database import Database
     from .app import App
+    from .literals import Shown
     from .search import Pattern
 
 _WHILE_TYPING = 0.5  # s that a search may take
@@ -55,6 +56,12 @@ class Searching:
         line = self._app.liner()
         return lambda row: line(Item(row)).text
 
+    def shown(self) -> Shown:
+        """What lines show besides what they always do."""
+        from .literals import Shown
+
+        return Shown(files=self._app.look.file, ids=self._app.look.ids)
+
     # ---- typing ----
 
     def ask(self, backwards: bool, count: int) -> None:
@@ -88,6 +95,7 @@ class Searching:
         if pattern is None:
             return
         query, show, start = app.browser.events(), self.shower(), origin.position
+        shown = self.shown()
         if start and not backwards:
             start = (start[0], start[1] - 1)  # it may be the event we are on
 
@@ -97,7 +105,9 @@ class Searching:
 
         def question(database: Database) -> Row | None:
             try:
-                return find(database, query, pattern, show, start, backwards, seconds=_WHILE_TYPING)
+                return find(
+                    database, query, pattern, show, start, backwards, shown=shown, seconds=_WHILE_TYPING
+                )
             except (TimeUp, TooSlow):
                 return None  # Enter searches on
 
@@ -126,6 +136,7 @@ class Searching:
         start = item.position if item else None
         search = partial(
             find, query=app.browser.events(), pattern=pattern, show=self.shower(), backwards=backwards,
+            shown=self.shown(),
         )  # fmt: skip
         again = False
         row: Row | None = None
