@@ -11,7 +11,7 @@ import json
 import time as clock
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from operator import mul, sub
@@ -58,6 +58,8 @@ class Timeline:
     # where events were lost, and how many until behind each
     _lost_at: Sequence[int] = ()
     _lost_until: Sequence[int] = ()
+    _lost_segment: int = 0  # the last one of which this is known
+    _runs: Sequence[tuple[int | None, ...]] = ()  # as they were stored
 
     def rank(self, time: int) -> int:
         """How many events are before a time."""
@@ -191,48 +193,60 @@ def read(database: Database, run: int | None, before: Timeline | None = None) ->
         (-1 if run is None else run,),
     )
     live = any(finished is None for _, _, finished, *_ in runs)
-    lost, evicted = sum(row[4] for row in runs), sum(row[5] for row in runs)
-    if before and before.run == run and not (before.live or live) and before.evicted == evicted:
+    if before and before.run != run:
+        before = None
+    if before and before._runs == runs and not live:
         return before
     pieces = _Pieces()
-    losses: list[tuple[int, int]] = []
-    for id, _, _, _, lost_here, _, _, *units in runs:
-        pieces.read(database, id, *units)
-        if lost_here:
-            losses += _losses(database, id, *units)
+    for id, *_, epoch_ns, epoch_units, scale in runs:
+        pieces.read(database, id, epoch_ns, epoch_units, scale)
+    times, events_before = pieces.course()
     started = runs[-1][1] if runs else 0
-    times, ranks = pieces.course()
-    losses.sort()
-    removed_until = [row[6] for row in runs if row[6] is not None]
+    first, last = (times[0], times[-1]) if times else (started, started)
+    lost_at, lost_until, lost_segment = _losses(database, runs, before, first)
     return Timeline(
         run,
-        times[0] if times else started,
-        times[-1] if times else started,
+        first,
+        last,
         sum(pieces.counts),
-        lost,
-        evicted,
-        max(removed_until, default=None),
+        sum(row[4] for row in runs),
+        sum(row[5] for row in runs),
+        max((row[6] for row in runs if row[6] is not None), default=None),
         live,
         runs[-1][3] if runs else None,
         times,
-        ranks,
+        events_before,
         pieces.having(_RAISES),
-        array("q", (at for at, _ in losses)),
-        array("q", accumulate(count for _, count in losses)),
+        lost_at,
+        lost_until,
+        lost_segment,
+        runs,
     )
 
 
 def _losses(
-    database: Database, run: int, epoch_ns: int, epoch_units: int, scale: int
-) -> Iterator[tuple[int, int]]:
-    """When events were lost, and how many."""
-    rows = database.query(
-        "ii",
-        f"SELECT start, lost FROM segment INDEXED BY segment_time WHERE run = ? AND kinds & {_LOST}",
-        (run,),
+    database: Database, runs: list[tuple[int, ...]], before: Timeline | None, first: int
+) -> tuple[array[int], array[int], int]:
+    """When events were lost, from a first time on, and how many until behind each; the last segment that
+    tells. Each is a row to be read, so those that are known already are not read again."""
+    losses: list[tuple[int, int]] = []
+    last = 0
+    if before:
+        counts = map(sub, before._lost_until, [0, *before._lost_until])
+        losses = [loss for loss in zip(before._lost_at, counts, strict=False) if loss[0] >= first]
+        last = before._lost_segment
+    asked = (
+        f"SELECT id, start, lost FROM segment INDEXED BY segment_time"
+        f" WHERE run = ? AND kinds & {_LOST} AND id > ?"
     )
-    for start, lost in rows:
-        yield epoch_ns + ((start - epoch_units) * scale >> 32), lost
+    newest = last
+    for run, _, _, _, lost, _, _, epoch_ns, epoch_units, scale in runs:
+        if lost:
+            for id, start, count in database.query("iii", asked, (run, last)):
+                losses.append((epoch_ns + ((start - epoch_units) * scale >> 32), count))
+                newest = max(newest, id)
+    losses.sort()
+    return array("q", (at for at, _ in losses)), array("q", accumulate(n for _, n in losses)), newest
 
 
 def refined(

@@ -140,6 +140,22 @@ def test_losses(made: Handmade) -> None:
     assert [cell.lost for cell in looked_at(made, line, line.cells(31))] == [i in (10, 30) for i in range(31)]
 
 
+def test_losses_go_on_and_are_removed(made: Handmade) -> None:
+    run = made.run(lost=30, finished=False)
+    made.code(run, 1, "f")
+    line = None
+    for sequence in range(5):
+        number = made.segment(run, [event("lost", 6), *calls(9, 10)], sequence=sequence, start=100 * sequence)
+        made("UPDATE segment SET lost = 6 WHERE id = ?", (number,))
+        line = asked(made, run, line)
+        assert line.lost_near(ns(0), NS_PER_UNIT * 1000) == 6 * (sequence + 1)
+        assert line == asked(made, run)
+    made("DELETE FROM segment WHERE sequence < 2")
+    line = asked(made, run, line)
+    assert line.lost_near(ns(0), NS_PER_UNIT * 1000) == 18
+    assert line == asked(made, run)
+
+
 def test_a_run_that_goes_on(made: Handmade) -> None:
     run = made.run(finished=False)
     made.code(run, 1, "f")
@@ -163,7 +179,12 @@ def test_a_run_that_goes_on(made: Handmade) -> None:
     line = asked(made, run, line)
     assert (line.live, line.exit_status) == (False, 3)
     assert asked(made, run, line) is line  # nothing more can come
-    assert asked(made, None, line) is not line
+    line = asked(made, None)
+    assert asked(made, None, line) is line
+    other = made.run()
+    made.code(other, 1, "f")
+    made.segment(other, calls(10, 10))
+    assert asked(made, None, line).events == 30
 
 
 def test_all_runs_together(made: Handmade) -> None:
