@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 _DOUBTFUL = re.compile(r"\[\^?\[|--|&&|\|\||~~|\{(?!\d+(,\d*)?\}|,\d+\})|\\[pPNLXRKGhmMQe]")
 _DEEPEST = 40  # groups in groups
 _LONGEST = 4000  # characters
+_MOST_RUNS = 3  # of a literal; more of them rule hardly more events out
 _RUN = re.compile(r"[A-Za-z0-9_]+")
 # What lines.py and columns.py write themselves. A neighbour that they do not put beside that (the = of
 # name=value) tells that a run is the event's.
@@ -146,7 +147,8 @@ def _condition(need: Need, shown: Shown) -> str | None:
         known = [condition for condition in each if condition]
         return f"(or {' '.join(known)})" if len(known) == len(each) else None
     if isinstance(need, str):
-        conditions = [_holds(run, shown) for run in _runs(need, shown)]
+        longest = sorted(_runs(need, shown), key=len, reverse=True)[:_MOST_RUNS]
+        conditions = [_holds(run, shown) for run in longest]
     else:
         conditions = [c for c in (_condition(member, shown) for member in need.members) if c]
     conditions = list(dict.fromkeys(conditions))
