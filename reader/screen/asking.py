@@ -16,6 +16,7 @@ from ..filter_tree import (
     And,
     Compare,
     Constant,
+    Filter,
     FilterError,
     Literals,
     Node,
@@ -107,7 +108,12 @@ def _brackets(opened: str, text: str) -> str:
     return opened
 
 
-def suggest(database: Database, tree: Any, runs: Sequence[Run]) -> list[Correction]:
+def editable(tree: Filter) -> str:
+    """A filter's text in one line: a line end may have been that of a comment."""
+    return tree.text if "\n" not in tree.text else unparse(tree)
+
+
+def suggest(database: Database, tree: Filter, runs: Sequence[Run]) -> list[Correction]:
     """Filters like one that finds nothing in these runs, which find something, the nearest first; within
     two seconds. Raises DatabaseError."""
     import apsw

@@ -70,7 +70,12 @@ class Candidates:
         ]
 
 
+def worded(text: str, ascii: bool) -> str:
+    """Words for people as they may be shown."""
+    return shown(text.replace("…", "...") if ascii else text, ascii)
+
+
 def _line(candidate: Candidate, is_chosen: bool, column: int, ascii: bool) -> Line:
     text = f"{'>' if is_chosen else ' '} {fitted(shown(candidate.text, ascii), column)}"
-    rest = f"  {candidate.kind}" + (f"  {shown(candidate.hint, ascii)}" if candidate.hint else "")
+    rest = f"  {candidate.kind}" + (f"  {worded(candidate.hint, ascii)}" if candidate.hint else "")
     return Line(text + rest, ((len(text), len(text) + len(rest), "dim"),))

@@ -22,9 +22,9 @@ class History:
 
     def __init__(self, name: str, environ: Mapping[str, str] = os.environ) -> None:
         self._path = _path(name, environ)
-        read = _read(self._path) if self._path else []
+        read, is_whole = _read(self._path) if self._path else ([], True)
         self._lines = _kept(read)
-        if len(read) > 2 * KEPT:
+        if len(read) > 2 * KEPT or not is_whole:
             self._rewrite()
 
     def lines(self) -> list[str]:
@@ -77,17 +77,18 @@ def _open(path: str, flags: int) -> int:
     raise PermissionError(path)
 
 
-def _read(path: str) -> list[str]:
+def _read(path: str) -> tuple[list[str], bool]:
+    """Its lines, and whether that is all there is."""
     try:
         with open(_open(path, os.O_RDONLY), "rb") as file:
             before = max(os.fstat(file.fileno()).st_size - _READ_MAX, 0)
             file.seek(before)
             data = file.read(_READ_MAX)
     except OSError:
-        return []
+        return [], True
     if before:
         data = data.partition(b"\n")[2]
-    return [line for line in data.decode("utf-8", "replace").split("\n") if _fits(line)]
+    return [line for line in data.decode("utf-8", "replace").split("\n") if _fits(line)], not before
 
 
 def _append(path: str, line: str) -> None:

@@ -184,6 +184,8 @@ def _pasted_text(key: str) -> str:
         return key
     if key.startswith("meta "):
         return "\x1b" + _pasted_text(key[5:])
+    if key.startswith("<csi "):
+        return "\x1b[" + key[5:-1]
     if key.startswith("ctrl ") and len(key) == 6:
         return chr(ord(key[5].upper()) ^ 0x40)
     return {"enter": "\n", "tab": "\t", "esc": "\x1b", "backspace": "\x7f"}.get(key, "")

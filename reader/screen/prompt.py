@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import urwid
 
-from .candidates import Candidates
+from .candidates import Candidates, worded
 from .line_editor import LONGEST, LineEditor
 from .model import Line
 from .paint import Rows
-from .text import cells, shown
+from .text import cells
 
 if TYPE_CHECKING:
     from ..complete import Completions
@@ -268,7 +268,7 @@ class Prompt:
         if self._open:
             return [_styled(f"{self._open.where}  Enter takes it, Esc closes the list", "dim")]
         if mistake:
-            message = shown(mistake.message, self._ascii)
+            message = worded(mistake.message, self._ascii)
             if self._is_hint(mistake):
                 return [_styled(message, "dim")]
             start = max(mistake.start, left)

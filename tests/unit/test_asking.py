@@ -13,7 +13,7 @@ from pytracer.reader.filter_tree import And, Node, Not, Or, like
 from pytracer.reader.filter_units import duration
 from pytracer.reader.model import Row
 from pytracer.reader.names import Names
-from pytracer.reader.screen.asking import FilterAsking, complete_command, from_event
+from pytracer.reader.screen.asking import FilterAsking, complete_command, editable, from_event
 from pytracer.reader.screen.keys import COMMANDS
 
 ASKING = FilterAsking()
@@ -64,6 +64,12 @@ def test_the_message() -> None:
 @given(st.text("()[]'\"\\#\n r=a1 ", max_size=30))
 def test_what_is_unfinished_can_be_anything(text: str) -> None:
     ASKING.check(text)
+
+
+def test_a_filter_of_several_lines_is_edited_in_one() -> None:
+    assert editable(parse("func=='a' # only a")) == "func=='a' # only a"
+    text = editable(parse("func=='a' # only a\nor depth > 2"))
+    assert text == "func == 'a' or depth > 2"
 
 
 def test_completion() -> None:

@@ -93,6 +93,7 @@ def test_a_file_that_has_grown_is_cut(file: Path, environ: dict[str, str]) -> No
 def test_a_file_of_anything(data: bytes, lines: list[str], file: Path, environ: dict[str, str]) -> None:
     file.write_bytes(data)
     assert History("filter", environ).lines()[-3:] == lines
+    assert file.stat().st_size < 1 << 20
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link", "folder", "device"])

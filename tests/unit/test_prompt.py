@@ -125,9 +125,21 @@ def test_whoever_asks_is_told_of_each_text() -> None:
 
 def test_what_is_pasted_is_text() -> None:
     heard: list[str] = []
-    keys = ["begin paste", *"a b", "enter", "tab", "esc", "ctrl a", "meta x", "up", "\u202e", "end paste"]
+    keys = [
+        "begin paste",
+        *"a b",
+        "enter",
+        "tab",
+        "esc",
+        "ctrl a",
+        "meta x",
+        "<csi 31m>",
+        "up",
+        "\u202e",
+        "end paste",
+    ]
     prompt = pressed(Prompt("/", history=HISTORY, changed=heard.append), keys)
-    assert prompt.text == r"a b  \x1b\x01\x1bx\u202e"
+    assert prompt.text == r"a b  \x1b\x01\x1bx\x1b[31m\u202e"
     assert prompt.result is None
     assert heard == [prompt.text]
     assert pressed(prompt, ["enter"]).result == prompt.text
