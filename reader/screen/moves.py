@@ -1,7 +1,7 @@
 """Ways through a recording: functions that find the event a key goes to. browser.py and actions.py call
 them, in the database thread.
 
-Three kinds. Pages (`after`, `before`, `nth`, `skip`) go along the events that a query asks for, the lines
+Three kinds. Pages (`after`, `before`, `skip`, `nth`) go along the events that a query asks for, the lines
 of the screen. `next_...` look for something among the events of a query, as a rule those of run and filter.
 All others go by structure, which is the same whatever is shown: the recorded calls of a thread.
 
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ..follow import Clock
 from ..model import EVENT, Row
 from ..query import INDEX_BITS, Query, one
 from .folds import ENTERS, LEAVES
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
     from ..database import Database, Page
 
 _FOREVER = float("inf")
+_LATEST = (1 << 63) - 1
 _KINDS_ENTER = '(in kind "call" "resume" "throw")'
-_CROSSES = "kind IN ('call', 'resume', 'throw', 'return', 'exception', 'yield')"
+_CO_PAUSES = 0x20 | 0x80 | 0x200  # co_flags of generators, coroutines, asynchronous generators
 _CANDIDATES = 100  # events that may be the one asked for, and are told apart here
+_FAR = 200_000  # events; a longer way is counted by segments
 _FEW, _MANY = 8, 4096  # raised exceptions that are looked at together: at first, and at most
 _SLOW_CALLS = 100  # so many calls of a run are slow, at least ...
 _EVENTS_FOR_A_SLOW_CALL = 300_000  # ... or one in so many events
@@ -66,11 +69,10 @@ def skip(database: Database, query: Query, position: Position, count: int) -> Ro
     if not count:
         return None
     time, id = position
-    sign, order = ("<", " DESC") if count < 0 else (">", "")
-    # all of it in the scan, which then passes over events without making rows of them
-    beyond = query.also(
-        f"time {sign}= ? AND event MATCH ?", time, f"(or ({sign} time {time}) ({sign} id {id}))"
-    )
+    if abs(count) > _FAR and _is_whole_run(query):
+        up_to = (time, id + 1) if count > 0 else (time, id)
+        return nth(database, query, earlier(database, query, up_to) + count + (count < 0))
+    beyond, order = (_before(query, position), " DESC") if count < 0 else (_behind(query, position), "")
     sql = f"SELECT {EVENT} FROM event WHERE {beyond.where} ORDER BY time{order}, id{order} LIMIT 1 OFFSET ?"
     found = database.page(sql, (*beyond.parameters, abs(count) - 1), _as_it_is, 1, _FOREVER).made
     return found[0] if found else None
@@ -79,52 +81,81 @@ def skip(database: Database, query: Query, position: Position, count: int) -> Ro
 def nth(database: Database, query: Query, number: int) -> Row | None:
     """The event of this number, from 1 on; None: there are fewer.
 
-    Of all events of a run, those of segments that end before it are not read but counted: a segment that
-    is damaged counts with what it should have.
+    Of all events of a run, those in segments that are wholly before it are not read: a damaged one counts
+    with what it should have.
     """
     if number < 1:
         return None
-    if query.where == "run = ?":
-        start, passed = _counted(database, int(query.parameters[0]), number - 1)
-        query, number = query.also("time >= ?", start), number - passed
+    start = _start_near(database, query, number - 1) if _is_whole_run(query) else None
+    if start is not None:
+        number -= earlier(database, query, (start, 0))
+        query = query.also("time >= ?", start)
     sql = f"SELECT {EVENT} FROM event WHERE {query.where} ORDER BY time, id LIMIT 1 OFFSET ?"
     found = database.page(sql, (*query.parameters, number - 1), _as_it_is, 1, _FOREVER).made
     return found[0] if found else None
 
 
-def _counted(database: Database, run: int, most: int) -> tuple[int, int]:
-    """A time in ns, the start of a segment, and how many events of a run are earlier: at most `most`."""
-    from ..follow import Clock
+def earlier(database: Database, query: Query, position: Position) -> int:
+    """How many events are before a position; counted as in `nth`."""
+    before, passed = _before(query, position), 0
+    if _is_whole_run(query):
+        passed, crossing = _segments_before(database, int(query.parameters[0]), position[0])
+        if not crossing:
+            return passed
+        ranges = [f"(between id {id << INDEX_BITS} {((id + 1) << INDEX_BITS) - 1})" for id in crossing]
+        before = before.also("event MATCH ?", f"(or {' '.join(ranges)})")
+    sql = f"SELECT count(*) FROM event WHERE {before.where}"
+    ((count,),) = database.query("i", sql, before.parameters)
+    return passed + int(count)
 
-    clocks = database.query(
+
+def _is_whole_run(query: Query) -> bool:
+    return query.where == "run = ?"
+
+
+def _behind(query: Query, position: Position) -> Query:
+    """With all of it in the scan, which can pass over events without making rows of them."""
+    time, id = position
+    return query.also("time >= ? AND event MATCH ?", time, f"(or (> time {time}) (> id {id}))")
+
+
+def _before(query: Query, position: Position) -> Query:
+    time, id = position
+    return query.also("time <= ? AND event MATCH ?", time, f"(or (< time {time}) (< id {id}))")
+
+
+def _start_near(database: Database, query: Query, most: int) -> int | None:
+    """The start of a segment of a run, in ns: the last one with at most so many events before it."""
+    found = database.query(
+        "iiii",
+        "SELECT start, clock_epoch_ns, clock_epoch_units, clock_scale FROM (SELECT run, start,"
+        " sum(count) OVER (ORDER BY start ROWS UNBOUNDED PRECEDING) - count AS earlier FROM segment"
+        " WHERE run = ?) JOIN run ON run.id = run WHERE earlier <= ? ORDER BY start DESC LIMIT 1",
+        (query.parameters[0], most),
+    )
+    return Clock(*found[0][1:]).ns(found[0][0]) if found else None
+
+
+def _segments_before(database: Database, run: int, time: int) -> tuple[int, list[int]]:
+    """How many events are in segments of a run that end before a time (ns), and the segments that begin
+    before it, or at it, and do not."""
+    clock = database.query(
         "iii", "SELECT clock_epoch_ns, clock_epoch_units, clock_scale FROM run WHERE id = ?", (run,)
     )
-    starts = database.query(
-        "i",
-        "SELECT start FROM (SELECT start, sum(count) OVER (ORDER BY start ROWS UNBOUNDED PRECEDING) - count"
-        " AS earlier FROM segment WHERE run = ?) WHERE earlier <= ? ORDER BY start DESC LIMIT 1",
-        (run, most),
-    )
-    if not clocks or not starts:
-        return -(1 << 63), 0
-    clock, ((start,),) = Clock(*clocks[0]), starts
-    # an event that is earlier by less than a ns has the same time
-    slack = (1 << 32) // max(clock.scale, 1) + 1
-    ((whole,),) = database.query(
-        "i", 'SELECT coalesce(sum(count), 0) FROM segment WHERE run = ? AND "end" < ?', (run, start - slack)
+    if not clock:
+        return 0, []
+    epoch_ns, epoch_units, scale = clock[0]
+    units = min(max(epoch_units + ((time - epoch_ns) << 32) // max(scale, 1), -_LATEST // 2), _LATEST // 2)
+    slack = (1 << 32) // max(scale, 1) + 1  # units within the same ns
+    ((passed,),) = database.query(
+        "i", 'SELECT coalesce(sum(count), 0) FROM segment WHERE run = ? AND "end" < ?', (run, units - slack)
     )
     crossing = database.query(
-        "i", 'SELECT id FROM segment WHERE run = ? AND start < ? AND "end" >= ?', (run, start, start - slack)
-    )
-    if not crossing:
-        return clock.ns(start), whole
-    ranges = [f"(between id {id << INDEX_BITS} {((id + 1) << INDEX_BITS) - 1})" for (id,) in crossing]
-    ((parts,),) = database.query(
         "i",
-        "SELECT count(*) FROM event WHERE run = ? AND time < ? AND event MATCH ?",
-        (run, clock.ns(start), f"(or {' '.join(ranges)})"),
+        'SELECT id FROM segment WHERE run = ? AND start <= ? AND "end" >= ?',
+        (run, units + slack, units - slack),
     )
-    return clock.ns(start), whole + parts
+    return passed, [id for (id,) in crossing]
 
 
 # ---- by structure -------------------------------------------------------------------------
@@ -167,9 +198,7 @@ def first_callee(database: Database, row: Row) -> Row | None:
     depth = row[11]
     found = _first(
         database,
-        _thread(row)
-        .also(f"depth <= ? AND {_CROSSES}", depth + 1)
-        .also("event MATCH ?", _enters_or_reaches(depth)),
+        _crossing(row).also("depth <= ? AND event MATCH ?", depth + 1, _enters_or_reaches(depth)),
         _position(start),
     )
     return found if found and found[11] == depth + 1 else None
@@ -180,21 +209,46 @@ def last_callee(database: Database, row: Row) -> Row | None:
     start = own(database, row)
     if start is None:
         return None
-    depth, time, id = row[11], start[2], start[0]
-    left = row if row[6] in LEAVES else _left(database, row)
-    within = _thread(row).also("depth = ? AND time >= ? AND event MATCH ?", depth + 1, time, _KINDS_ENTER)
-    found = _first(database, within, _position(left) if left else None, backwards=True)
-    return found if found and _position(found) > (time, id) else None
+    left = row if row[6] in LEAVES else _left(database, start)
+    inside = _crossing(row).also("depth > ? AND time >= ?", row[11], start[2])
+    last = _first(database, inside, _position(left) if left else None, backwards=True)
+    if last is None or _position(last) < _position(start):
+        return None
+    callee = _entered(database, last, row[11] + 1)  # found without going through what happened inside
+    if callee:
+        return callee
+    begins = inside.also("depth = ? AND event MATCH ?", row[11] + 1, _KINDS_ENTER)
+    found = _first(database, begins, _position(last), backwards=True)
+    return found if found and _position(found) > _position(start) else None
 
 
 def next_sibling(database: Database, row: Row) -> Row | None:
     """The next call (or resuming of a generator) by the same caller at the event's depth."""
-    return _sibling(database, row, row, backwards=False)
+    around = _crossing(row).also("depth <= ?", row[11])
+    left = row
+    if row[6] not in LEAVES:
+        start = own(database, row)
+        found = _left(database, start) if start else _first(database, around, _position(row))
+        if found is None or found[6] in ENTERS or found[11] < row[11]:
+            return found if found and found[11] == row[11] else None
+        left = found
+    around = around.also("event MATCH ?", _enters_or_reaches(row[11] - 1))
+    found = _first(database, around, _position(left))
+    return found if found and found[11] == row[11] else None
 
 
 def previous_sibling(database: Database, row: Row) -> Row | None:
     """The call (or resuming of a generator) before the event's own, by the same caller."""
-    return _sibling(database, row, own(database, row) or row, backwards=True)
+    around = _crossing(row).also("depth <= ?", row[11])
+    left = _first(database, around, _position(own(database, row) or row), backwards=True)
+    if left is None or left[11] < row[11] or left[6] in ENTERS:
+        return left if left and left[11] == row[11] else None
+    begun = _entered(database, left, row[11])
+    if begun:
+        return begun
+    around = around.also("event MATCH ?", _enters_or_reaches(row[11] - 1))
+    found = _first(database, around, _position(left), backwards=True)
+    return found if found and found[11] == row[11] else None
 
 
 def _end_of(database: Database, call: Row) -> Row | None:
@@ -248,17 +302,20 @@ def own(database: Database, row: Row) -> Row | None:
     return found
 
 
-def _left(database: Database, row: Row) -> Row | None:
-    """The event with which, or before which, the event's function was left; None: it is still open."""
-    return _first(database, _thread(row).also(f"depth <= ? AND {_CROSSES}", row[11]), _position(row))
+def _left(database: Database, start: Row) -> Row | None:
+    """The event with which, or before which, a function was left that was entered here; None: it is open."""
+    if start[6] == "call" and not _may_pause(database, start):
+        end = _end_of(database, start)
+        if end and end[3:5] == start[3:5] and end[11] == start[11]:
+            return end  # found without going through what happened inside
+    return _first(database, _crossing(start).also("depth <= ?", start[11]), _position(start))
 
 
-def _sibling(database: Database, row: Row, start: Row, *, backwards: bool) -> Row | None:
-    depth = row[11]
-    around = _thread(row).also(f"depth <= ? AND {_CROSSES}", depth)
-    around = around.also("event MATCH ?", _enters_or_reaches(depth - 1))
-    found = _first(database, around, _position(start), backwards=backwards)
-    return found if found and found[11] == depth else None
+def _may_pause(database: Database, row: Row) -> bool:
+    """Whether the event's function is a generator or a coroutine, or that is not known."""
+    sql = f"SELECT flags & ? FROM code WHERE run = ? AND line = ? AND {_function(row).where}"
+    found = database.query("i", sql, (_CO_PAUSES, row[1], row[10]))
+    return not found or any(flags for (flags,) in found)
 
 
 def _enters_or_reaches(depth: int) -> str:
@@ -401,9 +458,7 @@ def _page(
         sql = f"SELECT {EVENT} FROM event WHERE {query.where} AND time >= ? ORDER BY time, id"
         return database.page(sql, (*query.parameters, position[0]), _as_it_is, count, seconds, position)
     if position is not None:
-        time, id = position
-        # with the + SQLite does not make two scans of the OR
-        query = query.also("time <= ? AND (time < ? OR +id < ?)", time, time, id)
+        query = _before(query, position)
     sql = f"SELECT {EVENT} FROM event WHERE {query.where} ORDER BY time DESC, id DESC"
     return database.page(sql, query.parameters, _as_it_is, count, seconds)
 
@@ -417,6 +472,12 @@ def _first(
 
 def _thread(row: Row) -> Query:
     return Query("run = ? AND pid = ? AND tid = ?", (row[1], row[3], row[4]))
+
+
+def _crossing(row: Row) -> Query:
+    """Events of its thread that enter or leave a function."""
+    kinds = "kind IN ('call', 'resume', 'throw', 'return', 'exception', 'yield')"
+    return _thread(row).also(kinds)
 
 
 def _function(row: Row) -> Query:

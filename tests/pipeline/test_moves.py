@@ -289,8 +289,9 @@ def test_pages(found: Found) -> None:
     assert moves.skip(database, EVERY, position(found.rows[0]), 0) is None
 
 
-def test_numbers(found: Found) -> None:
+def test_numbers(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(2)
+    monkeypatch.setattr(moves, "_FAR", 20)  # a longer way is not gone event by event
     for query, holds in QUERIES:
         rows = [row for row in found.rows if holds(row)]
         few = sorted(random.sample(range(1, len(rows) + 1), min(len(rows), 40)))
@@ -298,6 +299,15 @@ def test_numbers(found: Found) -> None:
             assert moves.nth(found.database, query, number) == (rows[number - 1] if rows else None)
         assert moves.nth(found.database, query, len(rows) + 1) is None
         assert moves.nth(found.database, query, 0) is None
+        for here in found.some(7, count=40):
+            passed = len([row for row in rows if position(row) < position(here)])
+            assert moves.earlier(found.database, query, position(here)) == passed
+            for count in (-99, -21, 21, 99):
+                number = passed + count + (1 if holds(here) and count > 0 else 0) - (count > 0)
+                there = rows[number] if 0 <= number < len(rows) else None
+                assert moves.skip(found.database, query, position(here), count) == there
+        assert moves.earlier(found.database, query, (2**63 - 1, 0)) == len(rows)
+        assert moves.earlier(found.database, query, (0, 0)) == 0
 
 
 # ---- by structure --------------------------------------------------------------------------------
