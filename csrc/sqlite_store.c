@@ -747,13 +747,14 @@ static int fetch_data(struct trace *trace, const struct scan_segment *segment, s
     return 1;
 }
 
-int trace_fetch(void *context, const struct scan_segment *segment, struct scan_data *data)
-{
-    return fetch_data(context, segment, data);
-}
-
 /* What sqlite_trace_progress tells; a thread's own, as is the scan that it runs. */
 static _Thread_local int64_t progress[2];
+
+int trace_fetch(void *context, const struct scan_segment *segment, struct scan_data *data)
+{
+    progress[0]++; /* the next event may be many segments away */
+    return fetch_data(context, segment, data);
+}
 
 /* Segments opened, and all, of the scan that this thread is in: for SQLite's progress handler. */
 EXPORTED void sqlite_trace_progress(int64_t *opened, int64_t *count);

@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..model import Row
+from ..query import Query
 from .browser import Task
-from .model import Item, Line
+from .model import Item, Line, Position
 from .places import Place
 
 if TYPE_CHECKING:
@@ -134,8 +135,9 @@ class Searching:
             raise Mistake("search for something first: / and a regular expression")
         item = app.browser.current
         start = item.position if item else None
+        events = app.browser.events()
         search = partial(
-            find, query=app.browser.events(), pattern=pattern, show=self.shower(), backwards=backwards,
+            find, query=events, pattern=pattern, show=self.shower(), backwards=backwards,
             shown=self.shown(),
         )  # fmt: skip
         again = False
@@ -144,7 +146,7 @@ class Searching:
             row = yield partial(search, start=start)
             if row is None and start is not None:
                 again = True
-                row = yield partial(search, start=None)
+                row = yield partial(search, query=_up_to(events, start, backwards), start=None)
             if row is None:
                 app.say(f"not found: {pattern.text}", "error")
                 return
@@ -173,3 +175,8 @@ class Searching:
             from .search import Pattern
 
             self.pattern = Pattern(self.pattern.text, self.ignore_case)
+
+
+def _up_to(query: Query, position: Position, backwards: bool) -> Query:
+    """What has not been searched yet, from the other end."""
+    return query.also("time >= ?" if backwards else "time <= ?", position[0])
