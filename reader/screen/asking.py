@@ -1,4 +1,4 @@
-"""What the app's prompts know of filters and commands: completion, mistakes, filters to choose from.
+"""What the app's prompts know of filters, searches and commands: completion, mistakes, filters to choose.
 
 The prompt (prompt.py) calls `complete` and `check` at each key; `from_event` makes what `*` offers.
 `suggest` is a question for the database thread.
@@ -229,7 +229,19 @@ def _rounded(ns: int) -> tuple[int, str]:
     return least, f"{whole}{fraction}{unit}"
 
 
-# ---- commands -------------------------------------------------------------------------------
+# ---- searches and commands ------------------------------------------------------------------
+
+
+def check_pattern(text: str) -> Mistake | None:
+    """What is wrong with a regular expression."""
+    from .search import BadPattern, Pattern
+
+    try:
+        Pattern(text)
+    except BadPattern as error:
+        start = max(min(error.position, len(text) - 1), 0)
+        return Mistake(start, start + 1, error.message, error.position >= len(text))
+    return None
 
 
 def complete_command(text: str, position: int) -> Completions:

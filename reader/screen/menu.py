@@ -25,13 +25,16 @@ class Choice(NamedTuple):
 
 
 class Menu:
-    """Choices under a title. `done` once one was chosen or the menu was left; `result` is then the value, or
-    None."""
+    """Choices over a title. `done` once one was chosen or the menu was left; `result` is then the value, or
+    None. ascii: nothing else is drawn."""
 
-    def __init__(self, title: str, choices: Sequence[Choice]) -> None:
+    def __init__(self, title: str, choices: Sequence[Choice], ascii: bool = False) -> None:
         self.done = False
         self.result: Any = None
-        self._title, self._choices = shown(title), choices
+        self._title = shown(title, ascii)
+        self._choices = [
+            Choice(shown(choice.label, ascii), choice.value, shown(choice.hint, ascii)) for choice in choices
+        ]
         self._at = self._top = 0  # the one that the cursor is on, and the first that is shown
         self._page = 0  # how many are shown
 
@@ -82,23 +85,23 @@ class Menu:
 
     def _labels(self, width: int) -> int:
         """Columns of the labels: hints stand behind them, as far as there is room."""
-        hints = max((cells(shown(choice.hint)) + 2 for choice in self._choices if choice.hint), default=0)
+        hints = max((cells(choice.hint) + 2 for choice in self._choices if choice.hint), default=0)
         room = max(width - 4 - hints, min(_LEAST, width))
-        return min(max((cells(shown(choice.label)) for choice in self._choices), default=0), room)
+        return min(max((cells(choice.label) for choice in self._choices), default=0), room)
 
     def _line(self, number: int, labels: int) -> Line:
         choice = self._choices[number]
         sign = ">" if number == self._at else " "
         digit = str(number + 1) if number < 9 else " "
-        start = f"{sign}{digit}  {fitted(shown(choice.label), labels)}"
-        rest = f"  {shown(choice.hint)}" if choice.hint else ""
+        start = f"{sign}{digit}  {fitted(choice.label, labels)}"
+        rest = f"  {choice.hint}" if choice.hint else ""
         return Line(start + rest, ((1, 2, "key"), (len(start), len(start) + len(rest), "dim")))
 
     def _whole(self, width: int) -> list[Line]:
         """The label that the cursor is on, where its line has no room for it."""
         if not self._choices:
             return []
-        label = shown(self._choices[self._at].label)
+        label = self._choices[self._at].label
         if cells(label) <= self._labels(width):
             return []
         parts = [label[start:end] for start, end, _ in cuts(label, width)]

@@ -13,8 +13,15 @@ from pytracer.reader.filter_tree import And, Node, Not, Or, like
 from pytracer.reader.filter_units import duration
 from pytracer.reader.model import Row
 from pytracer.reader.names import Names
-from pytracer.reader.screen.asking import FilterAsking, complete_command, editable, from_event
+from pytracer.reader.screen.asking import (
+    FilterAsking,
+    check_pattern,
+    complete_command,
+    editable,
+    from_event,
+)
 from pytracer.reader.screen.keys import COMMANDS
+from pytracer.reader.screen.prompt import Mistake
 
 ASKING = FilterAsking()
 
@@ -78,6 +85,20 @@ def test_completion() -> None:
     assert asking.complete("func == 'pa", 11).candidates == []
     asking.names = Names(functions=["Order.pay"])
     assert [one.text for one in asking.complete("func == 'pa", 11).candidates] == ["'pay'", "'Order.pay'"]
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("", None),
+        ("a.*b", None),
+        ("(a", Mistake(1, 2, "missing )", True)),
+        ("a)b", Mistake(1, 2, "unbalanced parenthesis")),
+        ("*a", Mistake(0, 1, "nothing to repeat")),
+    ],
+)
+def test_searches(text: str, mistake: Mistake | None) -> None:
+    assert check_pattern(text) == mistake
 
 
 def test_commands() -> None:

@@ -69,6 +69,12 @@ def test_how_it_is_drawn() -> None:
     assert [row[0] for row in screen(menu)[:2]] == [" ", ">"]
 
 
+def test_ascii() -> None:
+    rows = screen(Menu("é", [Choice("日", 1, "…")], ascii=True))
+    assert rows[0] == ">1  \\u65e5  \\u2026"
+    assert rows[-1].startswith("\\xe9  (Enter")
+
+
 def test_a_long_menu_is_scrolled() -> None:
     menu = pressed(Menu("filters", CHOICES), ["G"])
     assert [row[4:] for row in screen(menu)[:7]] == [f"filter {n}  {n} events" for n in range(13, 20)]
