@@ -112,12 +112,23 @@ class Folds:
         hiding = [
             span for span in spans if span.depth < row[11] + inside and self._closes(span.first, span.depth)
         ]
-        if len(hiding) > _MOST:
-            return self.at_level(row[11] + inside)
         folds = self
-        for span in hiding:
+        for span in hiding[: _MOST + 1]:
             folds = folds.open(span)
+        if len(hiding) > _MOST or not folds._reaches(row):  # the beginnings of some are not recorded
+            return self.at_level(row[11] + inside)
         return folds
+
+    def _reaches(self, row: Row) -> bool:
+        """The level, or something opened, goes down to this event."""
+        depth = row[11] + (row[6] == "raise")
+        return (
+            self.level is None
+            or depth <= self.level
+            or any(
+                span.covers(_thread(row), row[0]) and depth <= span.depth + 1 for span in self.opened.values()
+            )
+        )
 
     # ---- as conditions ----
 

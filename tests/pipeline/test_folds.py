@@ -312,3 +312,6 @@ def check_with_losses(random: Random, database: Database, rows: list[Row]) -> No
         assert sorted(on_lines) == sorted(row[0] for row in shown)
         outcomes = asking.outcomes(database, [item.row for item in items if item.closed])
         assert outcomes == {item.row[0]: item.outcome for item in items if item.outcome}
+        for row in random.sample(rows, 20):
+            revealed = folds.reveal(row, asking.spans(database, row, folds))
+            assert row in ask(database, asked(revealed).also("time = ?", row[2]))
