@@ -39,9 +39,13 @@ printf '\n%s$ %s%s  (times in ns)\n' "$bold" "pytrace sql $traces \"$query\"" "$
 
 cat << END
 
-All that happened, as a tree of calls:
-  $bin/pytrace print $traces | less
+All that happened, on a screen:
+  $bin/pytrace read $traces
 A program of your own:
   $bin/pytrace your_script.py
-  $bin/pytrace print | less
+  $bin/pytrace
 END
+if [ -t 0 ] && [ -t 1 ] && [ "${TERM:-dumb}" != dumb ]; then
+    read -rp $'\nEnter shows it now (h: keys, q: back). '
+    exec "$bin/pytrace" read "$traces"
+fi

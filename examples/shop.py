@@ -1,4 +1,4 @@
-"""A program to record: `pytrace examples/shop.py`, then `pytrace print`."""
+"""A program to record: `pytrace examples/shop.py`, then `pytrace`."""
 
 PRICES = {"tea": 3.2, "cake": 4.5}
 

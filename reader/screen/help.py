@@ -34,7 +34,8 @@ def help_markdown() -> str:
             keys = " ".join(
                 f"`` {shown(key)} ``" if "`" in key else f"`{shown(key)}`" for key in command.keys
             )
-            parts[-1] += f"\n| {keys.replace('|', chr(92) + '|')} | `:{command.name}` | {command.help} |"
+            name = f"`:{command.name}`" if command in _named() else ""
+            parts[-1] += f"\n| {keys.replace('|', chr(92) + '|')} | {name} | {command.help} |"
     parts.append("### Switches\n\n| keys | command | |\n| --- | --- | --- |")
     for switch in SWITCHES:
         parts[-1] += f"\n| `-{switch.letter}` | `:{switch.name}` | {switch.help} |"

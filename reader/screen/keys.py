@@ -141,6 +141,7 @@ SWITCHES = (
     Switch("d", "duration", "durations"),
     Switch("T", "thread", "threads"),
     Switch("p", "process", "processes"),
+    Switch("f", "file", "the functions' files and lines"),
     Switch("a", "sort", "arguments in the order of their names"),
     Switch("v", "values", "arguments at all"),
     Switch("m", "minimap", "the line that shows the whole run"),
