@@ -260,14 +260,6 @@ def span(database: Database, row: Row) -> Span:
     return Span(*_thread(row), row[11], row[0], end and end[0], whole)
 
 
-def innermost(database: Database, row: Row) -> tuple[Row, Span] | None:
-    """The span that an event enters, leaves or is in, and the event that enters it; None: it is in none."""
-    if row[6] in ENTERS:
-        return row, span(database, row)
-    around = stack(database, row[0])
-    return (around[-1], span(database, around[-1])) if around else None
-
-
 def spans(database: Database, row: Row, folds: Folds) -> list[Span]:
     """The spans around an event that are closed (of more than can be opened, only where they begin)."""
     around = [begin for begin in stack(database, row[0]) if begin[0] < row[0] and folds.is_closed(begin)]

@@ -257,15 +257,6 @@ def test_all_that_a_level_closes_can_be_opened(database: Database, meant: Meant)
     assert ask(database, asked(folds)) == meant.rows
 
 
-def test_the_call_that_an_event_belongs_to(database: Database, meant: Meant) -> None:
-    begins = {end[0]: begin for begin, end in meant.ends.items()}
-    for row in Random(1).sample(meant.rows, 100):
-        inside = meant.around[row[0]]
-        begin = row[0] if row[6] in ENTERS else begins.get(row[0], inside[-1] if inside else None)
-        found = asking.innermost(database, row)
-        assert found == (begin and (meant.by_id[begin], meant.span(begin)))
-
-
 def test_what_runs_is_open_ended_until_it_has_ended(database: Database, meant: Meant) -> None:
     """As in a recording that still goes on: what is known of a span may be older than its end."""
     calls = [row for row in meant.rows if row[6] == "call" and row[11] == 1]
