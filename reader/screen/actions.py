@@ -324,17 +324,20 @@ class Actions:
     # ---- filtering and folding ----
 
     def filter(self, count: Count) -> None:
-        self.app.prompts.filter(self.browser.view.filter.text if self.browser.view.filter else "")
+        self.app.prompts.filter(self._filter())
+
+    def _filter(self) -> str:
+        """The present filter, as it can be edited."""
+        from .asking import editable
+
+        tree = self.browser.view.filter
+        return editable(tree) if tree else ""
 
     def filter_this(self, count: Count) -> None:
         from .asking import from_event
         from .menu import Choice
 
-        present = self.browser.view.filter
-        choices = [
-            Choice(label, wanted, "")
-            for label, wanted in from_event(self._row(), present.text if present else "")
-        ]
+        choices = [Choice(label, wanted, "") for label, wanted in from_event(self._row(), self._filter())]
         self.app.prompts.choose("a filter for", choices, self.app.prompts.filter)
 
     def set_filter(self, wanted: str) -> Task[None]:

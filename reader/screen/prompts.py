@@ -163,7 +163,7 @@ class Prompts:
         """A list to choose from. chosen: is called with the value."""
         from .menu import Menu
 
-        self._page, self._done = Menu(title, choices), chosen
+        self._page, self._done = Menu(title, choices, self._app.look.ascii), chosen
 
     def help(self) -> None:
         """The table of keys."""

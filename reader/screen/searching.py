@@ -67,6 +67,8 @@ class Searching:
 
     def ask(self, backwards: bool, count: int) -> None:
         """A prompt for a regular expression; the first hit is shown while it is typed."""
+        from .asking import check_pattern
+
         app, before, origin = self._app, self.pattern, self._app.browser.place()
 
         def done(text: str | None) -> Task[None]:
@@ -81,6 +83,7 @@ class Searching:
             done,
             history="search",
             changed=partial(self._typed, origin, backwards),
+            check=check_pattern,
             even_if_left=True,
         )
 
