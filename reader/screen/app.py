@@ -163,8 +163,9 @@ class App:
                     self.tasks.run(self.browser.settle())
             else:
                 self._keys.append(key)
-        self._owed = True
-        self._pump()
+        if pressed:  # else it is the beginning of a key
+            self._owed = True
+            self._pump()
         return []
 
     def _pump(self) -> None:
