@@ -584,6 +584,7 @@ static bool segment_of_row(sqlite3_stmt *row, const struct definitions *definiti
 {
     const struct segment_clock *clock = &definitions->run.clock;
     const uint32_t timed = 1u << EVENT_RETURN | 1u << EVENT_EXCEPTION | 1u << EVENT_YIELD;
+    const uint32_t inside = 1u << EVENT_RAISE | 1u << EVENT_LOG | 1u << EVENT_LOST;
 
     *segment = (struct scan_segment){
         .id = sqlite3_column_int64(row, 0),
@@ -603,7 +604,8 @@ static bool segment_of_row(sqlite3_stmt *row, const struct definitions *definiti
     struct facts facts = facts_unknown;
     facts.id = (struct bounds){first, first + (1 << SCAN_INDEX_BITS) - 1};
     facts.time = (struct bounds){segment->start, segment->end};
-    facts.depth = (struct bounds){depth > 0 ? depth - 1 : 0, sqlite3_column_int64(row, 6)};
+    /* what happens in a function has its depth, one less than there are calls open */
+    facts.depth = (struct bounds){depth > 0 && kinds & inside ? depth - 1 : depth, sqlite3_column_int64(row, 6)};
     facts.kinds = kinds;
     facts.has_duration = kinds & timed;
     facts.duration = (struct bounds){

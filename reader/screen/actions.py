@@ -356,6 +356,7 @@ class Actions:
         item = browser.current
         if item is None:
             raise Mistake("there is no event here")
+        self._check_unfiltered()
         row, folds = item.row, browser.view.folds
         if row[6] not in ENTERS:
             row = yield lambda database: moves.own(database, item.row)
@@ -367,6 +368,12 @@ class Actions:
         browser.view = dataclasses.replace(browser.view, folds=changed)
         browser.forget()
         yield from browser.show((row[2], row[0]), at if row is item.row else None)
+
+    def _check_unfiltered(self) -> None:
+        if self.browser.view.filter is not None:
+            raise Mistake(
+                "calls are folded where all events are shown: & and an empty line take the filter away"
+            )
 
     def close_level(self, count: Count) -> Task[None]:
         level = self.browser.view.folds.level
@@ -389,6 +396,7 @@ class Actions:
 
     def _levels(self, count: int) -> Task[None]:
         """So many levels are shown; the calls on the last one are closed."""
+        self._check_unfiltered()
         levels = max(count, 1)
         self.app.say("1 level is shown" if levels == 1 else f"{levels} levels are shown")
         folds = Folds().at_level(levels - 1)

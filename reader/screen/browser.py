@@ -184,7 +184,7 @@ class Browser:
                 break
         self.clamp()
         self._look_aside()
-        if not self.view.folds.is_open:
+        if not self.view.folding.is_open:
             yield from self._read_ends()
 
     def clamp(self) -> None:
@@ -220,7 +220,7 @@ class Browser:
             self.began, self.ended = self.began and not at_start, self.ended and bool(at_start)
         before = len(self.items)
         self.rows = rows
-        self.items = self.view.folds.items(rows, self._strays)
+        self.items = self.view.folding.items(rows, self._strays)
         if self._outcomes:
             self._put_outcomes()
         if at_start:
@@ -233,7 +233,7 @@ class Browser:
     def _read_ends(self) -> Task[None]:
         """What is further away than the window reaches: the ends of folded calls; and of ends that stand
         alone, whether their beginning is recorded at all."""
-        folds = self.view.folds
+        folds = self.view.folding
         alone = [row for row in folds.unmatched(self.rows) if row[0] not in self._ends_seen]
         if alone:
             found = yield lambda database: strays(database, alone)
@@ -399,7 +399,7 @@ class Browser:
         return True
 
     def _reveal(self, row: Row) -> Task[None]:
-        folds = self.view.folds
+        folds = self.view.folding
         if folds.is_open:
             return
         around = yield lambda database: spans(database, row, folds)
@@ -418,7 +418,7 @@ class Browser:
     def take_newest(self, answer: tuple[list[Row], bool]) -> None:
         """Shows the end, with these last events."""
         self.rows, self.began = answer
-        self.items = self.view.folds.items(self.rows, self._strays)
+        self.items = self.view.folding.items(self.rows, self._strays)
         self.ended = True
         self.top = self.cursor = len(self.items)
         self.clamp()
@@ -451,7 +451,7 @@ class Browser:
             return  # it has moved since
         current, at = self.current, self.cursor - self.top
         self.rows = above + rows
-        self.items = self.view.folds.items(self.rows, self._strays)
+        self.items = self.view.folding.items(self.rows, self._strays)
         self.began, self.ended = began, ended
         top = (rows[0][2], rows[0][0]) if rows else None
         self.top = bisect_left(self.items, top, key=lambda item: item.position) if top else len(self.items)

@@ -5,10 +5,12 @@ changed, reads anew what is on the screen, and follows the end of it.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..model import Row
 from . import live
+from .folds import Folds, settled
 from .live import Course, Pulse
 from .view import View
 
@@ -154,6 +156,7 @@ class Following:
         if app.tasks.is_running:
             self._pulse = None  # again, at the next look
             return
+        self._settle_folds()
         if self.is_on:
             if self.until_hit:
                 self._look_for_hit()
@@ -173,8 +176,21 @@ class Following:
 
     def _settle(self) -> None:
         browser = self._app.browser
-        if not browser.view.folds.is_open:  # what became of folded calls is still to be read
+        if not browser.view.folding.is_open:  # what became of folded calls is still to be read
             self._app.tasks.run(browser.settle())
+
+    def _settle_folds(self) -> None:
+        """Folded calls that were running may have ended."""
+        browser = self._app.browser
+        view, folds = browser.view, browser.view.folding
+        if all(span.last is not None for span in (*folds.opened.values(), *folds.closed.values())):
+            return
+
+        def take(now: Folds) -> None:
+            if browser.view is view and now != folds and not self._app.tasks.is_running:
+                browser.view = replace(view, folds=now)
+
+        self._app.tasks.ask("folds", lambda database: settled(database, folds), take)
 
     # ---- following ----
 

@@ -42,8 +42,8 @@ def status_line(app: App) -> Line:
         parts.append(("note", f"filter: {' '.join(browser.view.filter.text.split())}"))
     if app.searching.pattern is not None:
         parts.append(("", app.searching.text()))
-    if browser.view.folds.level is not None:
-        parts.append(("", f"levels: {browser.view.folds.level + 1}"))
+    if browser.view.folding.level is not None:
+        parts.append(("", f"levels: {browser.view.folding.level + 1}"))
     if browser.left:
         parts.append(("", f"column {browser.left + 1}"))
     text, spans = "", []

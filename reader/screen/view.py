@@ -22,6 +22,11 @@ class View:
     filter: Filter | None = None
     folds: Folds = field(default_factory=Folds)
 
+    @property
+    def folding(self) -> Folds:
+        """What is folded: a filter chooses among all events, and shows each by itself."""
+        return self.folds if self.filter is None else Folds()
+
     def events(self, runs: Sequence[Run]) -> Query:
         """The events of run and filter, as if nothing were folded."""
         query = EVERY if self.run is None else Query("run = ?", (self.run,))
@@ -35,8 +40,8 @@ class View:
     def lines(self, runs: Sequence[Run]) -> Query:
         """The events of which lines are made."""
         query = self.events(runs)
-        where, parameters = self.folds.constraint()
+        where, parameters = self.folding.constraint()
         if where:
             query = query.also(where, *parameters)
-        predicate = self.folds.predicate()
+        predicate = self.folding.predicate()
         return query.also("event MATCH ?", predicate) if predicate else query
