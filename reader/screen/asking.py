@@ -207,8 +207,9 @@ def _constant(value: str, type: str) -> Literals:
 
 
 def _pattern(name: bytes) -> str:
-    """A pattern for a stored name, of which anything may be there that is no UTF-8."""
-    return pattern_of(name.decode("utf-8", "replace")).replace("\ufffd", "%")
+    """A pattern for a stored name, whatever is there in the place of what no recorded name holds."""
+    known = name.decode("utf-8", "replace").replace("\0", "\ufffd")
+    return pattern_of(known).replace("\ufffd", "%")
 
 
 def _compare(field: str, operator: Operator, value: Literals) -> Compare:

@@ -260,6 +260,7 @@ NAMES = ESCAPED.map(bytes.decode)
     ),
 )
 @example([("", "''", "")], b"", b"", 0, "")
+@example([], b"\0\xff", b"", None, "")
 def test_whatever_the_event_it_is_found(
     arguments: list[tuple[str, str, str]], func: bytes, module: bytes, duration: int | None, present: str
 ) -> None:
