@@ -63,7 +63,8 @@ class Prompt:
         ascii: bool = False,
     ) -> None:
         self.result: str | Cancelled | None = None
-        self.candidate_rows = _CANDIDATES  # at most; fewer where the screen is small
+        # At most; fewer where the screen is small. 0: three rows have to be enough for everything.
+        self.candidate_rows = _CANDIDATES
         self._label, self._ascii = label, ascii
         self._complete, self._check, self._changed = complete, check, changed
         self._editor = LineEditor(text, history, ascii)
@@ -274,7 +275,8 @@ class Prompt:
             start = max(mistake.start, left)
             before = cells(head) + cells(self.text[left:start])
             marks = "^" * max(cells(self.text[start : mistake.end]), 1)
-            return [_styled(line, "error") for line in _marked(before, marks, message, width)]
+            rows = _MESSAGE if self.candidate_rows else 1
+            return [_styled(line, "error") for line in _marked(before, marks, message, width, rows)]
         if not (self._complete or self._check):
             return []
         helps = ["Tab completes"] if self._complete else []
@@ -301,8 +303,8 @@ def _styled(text: str, style: str) -> Line:
     return Line(text, ((0, len(text), style),) if text else ())
 
 
-def _marked(before: int, marks: str, message: str, width: int) -> list[str]:
-    """Marks in their column, and the message beside them, or else below."""
+def _marked(before: int, marks: str, message: str, width: int, rows: int) -> list[str]:
+    """Marks in their column, and the message beside them, or else below in so many rows."""
     before = min(before, width - 1)
     marks = marks[: width - before]
     columns = cells(message)
@@ -312,8 +314,8 @@ def _marked(before: int, marks: str, message: str, width: int) -> list[str]:
         return [f"{' ' * (before - 1 - columns)}{message} {marks}"]
     from textwrap import wrap
 
-    rows = wrap(message, max(width, _DOTS), max_lines=_MESSAGE, placeholder="...", break_on_hyphens=False)
-    return [" " * before + marks, *rows]
+    lines = wrap(message, max(width, _DOTS), max_lines=rows, placeholder="...", break_on_hyphens=False)
+    return [" " * before + marks, *lines]
 
 
 def _back(text: str, position: int, columns: int) -> int:

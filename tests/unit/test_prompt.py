@@ -319,6 +319,13 @@ def test_the_message_stands_where_there_is_room() -> None:
     ]
 
 
+def test_three_rows_are_enough() -> None:
+    prompt = pressed(Prompt("", "a!b", complete=complete, check=check), ["enter"])
+    prompt.candidate_rows = 0
+    assert screen(prompt, 10) == ["a!b", " ^", "no ! here"]
+    assert screen(pressed(prompt, ["ctrl u", "ctrl k", "tab"]), 10) == ["> func ...", "", "1 of 4 ..."]
+
+
 def test_long_texts_are_checked_in_the_end() -> None:
     prompt = pressed(Prompt("", "x" * 6000 + "!x", check=check), ["home"])
     assert screen(prompt)[1] == ""
