@@ -36,7 +36,7 @@ def rows(read: Sequence[str], path: Path, rounds: int) -> list[Row]:
         size = text.stat().st_size
         first, last = ends(text)
         commands = {
-            "`pytrace print | less -S`": ["sh", "-c", f"{join(show)} | {join(LESS)}"],
+            "`pytrace print` into `less -S`": ["sh", "-c", f"{join(show)} | {join(LESS)}"],
             "`less -S FILE`": [*LESS, str(text)],
             "`pytrace read`": [*read, str(path)],
         }

@@ -47,7 +47,7 @@ def rows(options: Options) -> list[Row]:
         filtering(recording, rounds),
         *follow.rows(READ, options),
         memory(recording, 1000 if options.quick else 10_000),
-        *pager.rows(READ, recordings.database(where, 5), max(1, rounds // 5)),
+        *pager.rows(READ, recordings.database(where, 5), max(1, rounds // 10)),
     ]
 
 
