@@ -195,13 +195,9 @@ def first_callee(database: Database, row: Row) -> Row | None:
     start = own(database, row)
     if start is None:
         return None
-    depth = row[11]
-    found = _first(
-        database,
-        _crossing(row).also("depth <= ? AND event MATCH ?", depth + 1, _enters_or_reaches(depth)),
-        _position(start),
-    )
-    return found if found and found[11] == depth + 1 else None
+    depth = row[11] + 1
+    inside = _crossing(row).also("depth <= ? AND event MATCH ?", depth, _enters_or_reaches(row[11]))
+    return _at_depth(depth, _first(database, inside, _position(start)))
 
 
 def last_callee(database: Database, row: Row) -> Row | None:
@@ -225,30 +221,31 @@ def last_callee(database: Database, row: Row) -> Row | None:
 def next_sibling(database: Database, row: Row) -> Row | None:
     """The next call (or resuming of a generator) by the same caller at the event's depth."""
     around = _crossing(row).also("depth <= ?", row[11])
-    left = row
+    left: Row | None = row
     if row[6] not in LEAVES:
         start = own(database, row)
-        found = _left(database, start) if start else _first(database, around, _position(row))
-        if found is None or found[6] in ENTERS or found[11] < row[11]:
-            return found if found and found[11] == row[11] else None
-        left = found
+        left = _left(database, start) if start else _first(database, around, _position(row))
+    if left is None or left[11] < row[11]:
+        return None
+    if left[6] in ENTERS:  # the event that left the function is lost
+        return left
     around = around.also("event MATCH ?", _enters_or_reaches(row[11] - 1))
-    found = _first(database, around, _position(left))
-    return found if found and found[11] == row[11] else None
+    return _at_depth(row[11], _first(database, around, _position(left)))
 
 
 def previous_sibling(database: Database, row: Row) -> Row | None:
     """The call (or resuming of a generator) before the event's own, by the same caller."""
     around = _crossing(row).also("depth <= ?", row[11])
     left = _first(database, around, _position(own(database, row) or row), backwards=True)
-    if left is None or left[11] < row[11] or left[6] in ENTERS:
-        return left if left and left[11] == row[11] else None
-    begun = _entered(database, left, row[11])
+    if left is None or left[11] < row[11]:
+        return None
+    if left[6] in ENTERS:
+        return left
+    begun = _entered(database, left, row[11])  # found without going through what happened inside
     if begun:
         return begun
     around = around.also("event MATCH ?", _enters_or_reaches(row[11] - 1))
-    found = _first(database, around, _position(left), backwards=True)
-    return found if found and found[11] == row[11] else None
+    return _at_depth(row[11], _first(database, around, _position(left), backwards=True))
 
 
 def _end_of(database: Database, call: Row) -> Row | None:
@@ -316,6 +313,10 @@ def _may_pause(database: Database, row: Row) -> bool:
     sql = f"SELECT flags & ? FROM code WHERE run = ? AND line = ? AND {_function(row).where}"
     found = database.query("i", sql, (_CO_PAUSES, row[1], row[10]))
     return not found or any(flags for (flags,) in found)
+
+
+def _at_depth(depth: int, row: Row | None) -> Row | None:
+    return row if row and row[11] == depth else None
 
 
 def _enters_or_reaches(depth: int) -> str:

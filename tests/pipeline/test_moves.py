@@ -282,7 +282,7 @@ def test_pages(found: Found) -> None:
     for query, holds in QUERIES:
         rows = [row for row in found.rows if holds(row)]
         assert moves.before(database, query, None, 5) == (rows[-5:], len(rows) < 5)
-        for here in found.some(1, count=40):
+        for here in found.some(1, count=25):
             later = [row for row in rows if position(row) > position(here)]
             earlier = [row for row in rows if position(row) < position(here)]
             for count in (1, 7):
@@ -418,7 +418,7 @@ def test_next_of_something(found: Found, backwards: bool) -> None:
         shown = [row for row in found.rows if holds(row)]
         lost = [row for row in shown if row[6] == "lost"]
         slow = [row for row in shown if row[6] in ("return", "exception") and (row[12] or 0) >= 20_000]
-        for row in found.some(6, count=30):
+        for row in found.some(6, count=20):
             same_thread = [e for e in shown if thread(e) == thread(row)]
             same_function = [
                 e for e in shown if e[7:10] == row[7:10] and (e[10] == row[10] or not have_lines(e, row))
