@@ -85,7 +85,7 @@ class App:
 
     def run(self) -> int:
         """Shows the screen until the reader is left. Returns the exit status."""
-        self._screen = screen = urwid.display.raw.Screen()
+        self._screen = screen = paint.Screen()
         screen.set_terminal_properties(colors=16 if self._colours else 1)
         self._surface = paint.Surface(self._compose, self._below)
         self._loop = loop = urwid.MainLoop(
@@ -95,7 +95,6 @@ class App:
             event_loop=urwid.SelectEventLoop(),
             input_filter=self._input,
         )
-        screen.tty_signal_keys(intr="undefined", quit="undefined")
         loop.event_loop.watch_file(self._wake, self._woken)
         for number, status in ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)):
             signal.signal(number, partial(self._signalled, status))

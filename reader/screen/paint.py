@@ -85,6 +85,15 @@ class Rows:
         return urwid.TextCanvas(self.texts, self.attributes, maxcol=self.width, check_width=False)
 
 
+class Screen(urwid.display.raw.Screen):
+    """A terminal whose Ctrl-C and Ctrl-\\ are keys like others, until it is given back as it was."""
+
+    def _start(self, *args: Any, **options: Any) -> None:
+        # not before the first start, nor only there: what is restored is what was there at a start
+        super()._start(*args, **options)
+        self.tty_signal_keys(intr="undefined", quit="undefined")
+
+
 class Surface(urwid.Widget):
     """The whole screen. below: what takes rows at its bottom, for a width and a height; compose: what is
     above it, for these and the number of those rows. Keys never come here."""
