@@ -21,7 +21,7 @@ def write(path: Path, source: Path) -> None:
     with Handmade(path) as made:
         short = made.run(f"{source} --short")
         made.code(short, _MAIN, "main", module="shop", file=str(source), line=1)
-        made.segment(short, [event("call", _MAIN, time=5), event("return", _MAIN, None, time=10, elapsed=10)])
+        made.segment(short, [event("call", _MAIN, time=5), event("return", _MAIN, None, time=10)])
         run = made.run(str(source))
         made.code(run, _MAIN, "main", module="shop", file=str(source), line=1)
         made.code(run, _ORDER, "Shop.order", ["number", "user"], module="shop", file=str(source), line=4)
@@ -34,7 +34,16 @@ def write(path: Path, source: Path) -> None:
 
 
 def _store(made: Handmade, run: int, stream: int, events: list[trace_pb2.Event], start: int) -> None:
-    depth = 0
+    """In segments, with the times between call and return that there are."""
+    depth, now = 0, 0
+    began: list[int] = []
+    for record in events:
+        now += record.time
+        kind = record.WhichOneof("what")
+        if kind == "call":
+            began.append(now)
+        elif kind in ("return", "exception"):
+            record.elapsed = now - began.pop()
     for sequence, first in enumerate(range(0, len(events), _SEGMENT)):
         some = events[first : first + _SEGMENT]
         made.segment(run, some, stream=stream, sequence=sequence, start=start, base_depth=depth)
@@ -51,31 +60,31 @@ def _orders() -> list[trace_pb2.Event]:
         records += [
             event("call", _ORDER, n, user, time=50),
             event("call", _CHECK, user, time=10),
-            event("return", _CHECK, True, time=20, elapsed=20),
+            event("return", _CHECK, True, time=20),
             event("call", _PAY, user, n * 10, time=10),
         ]
         slow = 2_500_000 if n % 40 == 20 else 100  # units of 4 ns
         if n % 25 == 24:
             records += [
                 event("raise", _PAY, ValueError(f"no money, {user}"), time=slow, line=11),
-                event("exception", _PAY, ValueError(f"no money, {user}"), time=5, elapsed=slow + 5),
+                event("exception", _PAY, ValueError(f"no money, {user}"), time=5),
                 event("raise", _ORDER, ValueError(f"no money, {user}"), time=5, line=6),
             ]
         else:
-            records.append(event("return", _PAY, n * 10, time=slow, elapsed=slow))
+            records.append(event("return", _PAY, n * 10, time=slow))
         if n % 50 == 30:
             records.append(event("lost", 1204, time=5))
         if n % 30 == 10:
             records.append(event("log", _ORDER, f"order {n}", n, time=5, line=7, names=["number"]))
-        records.append(event("return", _ORDER, f"order {n} of {user}", time=30, elapsed=slow + 200))
-    records.append(event("return", _MAIN, None, time=10, elapsed=20_000_000))
+        records.append(event("return", _ORDER, f"order {n} of {user}", time=30))
+    records.append(event("return", _MAIN, None, time=10))
     return records
 
 
 def _packing() -> list[trace_pb2.Event]:
     records = []
     for n in range(60):
-        records += [event("call", _WORK, n, time=300), event("return", _WORK, n * n, time=200, elapsed=200)]
+        records += [event("call", _WORK, n, time=300), event("return", _WORK, n * n, time=200)]
     return records
 
 

@@ -52,13 +52,14 @@ class Reader(Terminal):
             cwd=cwd or home,
             env=surroundings(home, **changes),
             stderr_too=stderr_too,
+            tells=True,
         )
 
     @property
     def current_row(self) -> int:
         """The row of the screen that the cursor is on: the one that is blue, or stands out otherwise."""
         for row in range(self.rows - 1):
-            if self.cell(row, 0).bg == "blue":
+            if self.cell(row, 0).bg == self.cell(row, self.columns - 1).bg == "blue":
                 return row
         raise AssertionError(f"there is no cursor on the screen\n{self.text}")
 

@@ -2,6 +2,9 @@
 
 Nothing here waits for time: `wait` reads what the program sends until a condition holds, `settled` until the
 program says that it has handled all keys and has drawn. A time limit only ends a test that has failed.
+
+A program that says so writes a byte to the file descriptor in $PYTRACE_IDLE_FD when keys came and nothing is
+left to be done. So that a byte tells of the last keys, keys are only pressed when those before are done.
 """
 
 from __future__ import annotations
@@ -71,10 +74,13 @@ class Terminal:
         cwd: Path | None = None,
         env: dict[str, str] | None = None,
         stderr_too: bool = False,
+        tells: bool = False,
     ) -> None:
-        """stderr_too: standard error is the terminal, too."""
+        """stderr_too: standard error is the terminal, too. tells: the program says when all keys are done."""
+        self._tells, self._owing = tells, tells
         self._emulator = Emulator(rows, columns)
         self._undrawn: list[bytes] = []
+        self._lines: list[str] | None = None
         self._master, self._slave = os.openpty()
         os.set_blocking(self._master, False)
         self._set_size(rows, columns)
@@ -109,8 +115,23 @@ class Terminal:
     # ---- keys ----
 
     def press(self, *keys: str) -> Terminal:
-        """Presses keys, one after the other; does not wait."""
-        return self.send(b"".join(map(key_bytes, keys)))
+        """Presses keys, one after the other; does not wait until they are done.
+
+        Escape begins other keys, too: it is pressed alone.
+        """
+        together = b""
+        for key in keys:
+            if key == "esc":
+                self.send(together).send(key_bytes(key))
+                together = b""
+            else:
+                together += key_bytes(key)
+        return self.send(together)
+
+    def press_ahead(self, *keys: str) -> Terminal:
+        """Presses keys while the program is busy with others, or another one has the terminal."""
+        self._owing = False
+        return self.press(*keys)
 
     def type(self, text: str) -> Terminal:
         """Presses the keys of a text."""
@@ -130,8 +151,8 @@ class Terminal:
 
     def send(self, data: bytes) -> Terminal:
         """Sends bytes as they are."""
-        self._read_idle()
-        self._rests = 0
+        if data:
+            self._owe()
         while data:
             _, ready, _ = select.select([], [self._master], [], _LIMIT)
             assert ready, self._story("the program reads no keys")
@@ -144,7 +165,7 @@ class Terminal:
         """Reads what the program sends until the condition holds. AssertionError where it never does."""
         limit = time.monotonic() + _LIMIT
         while not condition(self):
-            if not self._read(limit):
+            if time.monotonic() > limit or not self._read(limit):
                 assert condition(self), self._story(f"waited for {what or 'a condition'}")
                 break
         return self
@@ -158,12 +179,11 @@ class Terminal:
         return self.wait(lambda screen: not any(text in screen.text for text in texts), f"no {texts!r}")
 
     def settled(self) -> Terminal:
-        """Waits until the program has handled all keys, and has drawn what they asked for.
-
-        The program says so: with a byte on the file descriptor in $PYTRACE_IDLE_FD, whenever nothing is
-        left to be done. It counts where it came after all keys had been read.
-        """
-        return self.wait(lambda screen: screen._rests > 0 and not screen._unread(), "it to be at rest")
+        """Waits until the program has handled all keys, and has drawn what they asked for."""
+        assert self._tells
+        self.wait(lambda screen: screen._rests > 0 and not screen._unread(), "it to be at rest")
+        self._owing = False
+        return self
 
     def after(self, *keys: str) -> Terminal:
         """Presses keys, and waits until the program has handled them."""
@@ -172,7 +192,7 @@ class Terminal:
     def end(self) -> int:
         """Waits until the program has ended. Its exit status; of a signal, the negative number."""
         limit = time.monotonic() + _LIMIT
-        while self._read(limit):
+        while time.monotonic() < limit and self._read(limit):
             pass
         assert self.process.poll() is not None, self._story("waited for the end")
         return self.process.returncode
@@ -185,6 +205,7 @@ class Terminal:
         if self._undrawn:
             data = b"".join(self._undrawn)
             self._undrawn.clear()
+            self._lines = None
             self._emulator.feed(data)
             if self._emulator.answers:
                 answers, self._emulator.answers = self._emulator.answers, ""
@@ -202,7 +223,10 @@ class Terminal:
     @property
     def lines(self) -> list[str]:
         """The rows of the screen, without spaces at their ends."""
-        return [line.rstrip() for line in self.emulator.screen.display]
+        screen = self.emulator.screen
+        if self._lines is None:
+            self._lines = [line.rstrip() for line in screen.display]
+        return self._lines
 
     @property
     def text(self) -> str:
@@ -250,8 +274,9 @@ class Terminal:
 
     def resize(self, rows: int, columns: int) -> Terminal:
         """Somebody pulls at the window's corner: the program gets SIGWINCH from the kernel."""
+        self._owe()
         self.emulator.resize(rows, columns)
-        self._rests = 0
+        self._lines = None
         self._set_size(rows, columns)
         return self
 
@@ -279,6 +304,14 @@ class Terminal:
         self._errors.close()
 
     # ---- inside ----
+
+    def _owe(self) -> None:
+        """The program is about to be given something to do."""
+        if self._owing:
+            self.settled()
+        self._read_idle()
+        self._rests = 0
+        self._owing = self._tells
 
     def _unread(self) -> int:
         """Bytes that were sent to the program and that it has not read."""
