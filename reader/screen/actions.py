@@ -57,7 +57,7 @@ class Actions:
         return self.browser.scroll(count or max(len(self.browser.shown()), 1))
 
     def backward_window(self, count: Count) -> Task[None]:
-        return self.browser.scroll(-(count or max(self.browser.height, 1)))
+        return self.browser.scroll(-count) if count else self.browser.screen_back()
 
     def forward_half(self, count: Count) -> Task[None]:
         self._half = count or self._half

@@ -291,6 +291,13 @@ class Browser:
         self.cursor += lines
         yield from self.settle()
 
+    def screen_back(self) -> Task[None]:
+        """The screen moves back by itself: what was above its first line ends on its last."""
+        while self.wrap and self.top < self.height and not self.began:
+            yield from self._load_before()  # wrapped lines are as high as they are
+        lines = self._room_above(self._top(), self.height) if self.wrap else self.height
+        yield from self.scroll(-max(lines, 1))
+
     def _far(self, lines: int) -> Task[None]:
         query, position = self.query(), self.current.position if self.current else (0, 0)
         found = yield lambda database: moves.skip(database, query, position, lines)
