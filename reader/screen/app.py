@@ -112,7 +112,7 @@ class App:
     def _begun(self, *_: object) -> None:
         # from here on, so that it comes behind the loop's own, which draws
         self._loop.event_loop.enter_idle(self._idle)
-        self._tick()
+        self._loop.set_alarm_in(0, self._tick)  # what it asks for must not hold up the first screen
 
     def _tick(self, *_: object) -> None:
         self.following.look()
