@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..filter_units import DURATION_FORMS
 from ..filter_units import duration as nanoseconds
 from ..model import Row, text
 from . import keys, moves
@@ -541,8 +540,7 @@ class Actions:
             self.app.quit()
             return None
         if word == "e":
-            self.app.open(rest or self.app.path)
-            return None
+            return self._open(os.path.expanduser(rest) or self.app.path)
         if word in ("n", "p", "x"):
             return self._other_run(word)
         if word == "f":
@@ -580,6 +578,13 @@ class Actions:
         )
         return result
 
+    def _open(self, path: str) -> Task[None]:
+        """Another database. Where it cannot be read, this one stays."""
+        from ..database import Database
+
+        yield lambda _: Database(path).close()
+        self.app.open(path)
+
     def _other_run(self, word: str) -> Task[None]:
         numbers = [run.id for run in self.app.runs]
         if not numbers:
@@ -609,8 +614,8 @@ class Actions:
     def _set_slow(self, wanted: str) -> Task[None] | None:
         try:
             self.app.slow = nanoseconds(wanted)
-        except ValueError:
-            raise Mistake(f"a duration is written as {DURATION_FORMS}") from None
+        except ValueError as error:
+            raise Mistake(str(error)) from None
         return self.next_slow(None)
 
     def _set_width(self, wanted: str) -> Task[None]:
