@@ -91,7 +91,7 @@ class Actions:
 
     def percent(self, count: Count) -> Task[None]:
         self._remember()
-        timeline = self.app.following.timeline
+        timeline = yield from self.app.following.course()
         share = min(count or 0, 100) / 100
         if timeline is None or timeline.events == 0 or share == 0:
             yield from self.browser.first()
@@ -106,8 +106,8 @@ class Actions:
     def go_to_time(self, wanted: str) -> Task[None]:
         from .when import when
 
+        timeline = yield from self.app.following.course()
         run = self.app.run_here()
-        timeline = self.app.following.timeline
         if run is None:
             raise Mistake("there is no recording yet")
         try:

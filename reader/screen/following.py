@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..model import Row
 from . import live
+from .browser import Task
 from .folds import Folds, settled
 from .live import Course, Pulse
 from .view import View
@@ -63,9 +64,9 @@ class Following:
     def forget(self, anew: bool = False) -> None:
         """Another run is shown; anew: nothing that was read before counts."""
         self._pulse, self._looked = None, 0.0
-        if anew:
+        if anew or (self.timeline is not None and self.timeline.run != self._app.browser.view.run):
             self.timeline, self._cells = None, []
-            self._ask_course(anew=True)
+            self._ask_course(anew)
 
     def _take_pulse(self, pulse: Pulse) -> None:
         before, self._pulse = self._pulse, pulse
@@ -104,6 +105,14 @@ class Following:
         self._app.tasks.ask(
             "course", lambda database: self._watch.course(database, run, width, anew), self._take_course
         )
+
+    def course(self) -> Task[Timeline | None]:
+        """The course of the run that is shown, for what cannot be done without."""
+        app = self._app
+        run, width = app.browser.view.run, app.layout.width
+        if self.timeline is None:
+            self._take_course((yield lambda database: self._watch.course(database, run, width, False)))
+        return self.timeline
 
     def _take_course(self, course: Course) -> None:
         app = self._app
