@@ -27,7 +27,8 @@ ABSENT = "nowhere to be found"
 SPECIAL = {"right": b"\x1b[C", "left": b"\x1b[D", "backspace": b"\x7f"}
 # movements that are measured as jumps, or that wait for another key
 APART = ("first", "last", "percent", "time", "mark", "to-mark")
-MENU = ("next-value", "previous-value")  # of an event with several values they ask which one
+# searches for a value, which may be nowhere else; of an event with several values they ask which one
+VALUES = ("next-value", "previous-value")
 CANCEL = b"\x07"
 
 
@@ -113,12 +114,13 @@ def movements(recording: Recording, rounds: int) -> Row:
                 reader.press(recording.random_time())
                 redraw = reader.press(SPECIAL.get(key, key.encode()))
                 times.setdefault(f"`{key}` {name}", []).append(redraw)
-                if name in MENU:
+                if name in VALUES:
                     reader.press(CANCEL)
         reader.quit()
     say_redraws("key", times)
-    every = [redraw.last for redraws in times.values() for redraw in redraws]
-    medians = {name: statistics.median(redraw.last for redraw in redraws) for name, redraws in times.items()}
+    moves_only = {name: redraws for name, redraws in times.items() if not name.endswith(VALUES)}
+    every = [redraw.last for redraws in moves_only.values() for redraw in redraws]
+    medians = {name: statistics.median(of.last for of in redraws) for name, redraws in moves_only.items()}
     slowest = max(medians, key=lambda name: medians[name])
     return Row(
         "reader: key to redrawn screen, any movement",
