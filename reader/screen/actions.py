@@ -425,8 +425,12 @@ class Actions:
     def detail_up(self, count: Count) -> None:
         self.app.detail_top = max(self.app.detail_top - (count or 1), 0)
 
-    def where(self, count: Count) -> None:
-        self.app.say(whereabouts(self.app))
+    def where(self, count: Count) -> Task[None]:
+        position, events = self.browser.place().position, self.browser.events()
+        before = 0
+        if position is not None:
+            before = yield lambda database: moves.earlier(database, events, position)
+        self.app.say(whereabouts(self.app, before + 1))
 
     def edit(self, count: Count) -> None:
         from .editor import EditorMissing, command
@@ -544,8 +548,7 @@ class Actions:
         if word in ("n", "p", "x"):
             return self._other_run(word)
         if word == "f":
-            self.where(None)
-            return None
+            return self.where(None)
         if word == "run":
             return self._run(rest)
         if word == "slow":

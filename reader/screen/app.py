@@ -85,7 +85,7 @@ class App:
 
     def run(self) -> int:
         """Shows the screen until the reader is left. Returns the exit status."""
-        self._screen = screen = paint.Screen()
+        self._screen = screen = paint.Screen(bracketed_paste_mode=True)
         screen.set_terminal_properties(colors=16 if self._colours else 1)
         self._surface = paint.Surface(self._compose, self._below)
         self._loop = loop = urwid.MainLoop(
@@ -165,7 +165,7 @@ class App:
         if pressed:  # else it is the beginning of a key
             self._owed = True
             self._pump()
-        return []
+        return [key for key in pressed if key == "window resize"]  # which urwid has to know, too
 
     def _pump(self) -> None:
         """Handles the keys that came, as far as nothing stands before them."""
@@ -437,7 +437,7 @@ class App:
 
     def copy(self, text: str, what: str, file: str) -> None:
         """To the terminal's clipboard, or into a new file."""
-        from .clipboard import osc52, save
+        from .clipboard import held, osc52, save
 
         if file:
             try:
@@ -448,7 +448,9 @@ class App:
         else:
             self._screen.write(osc52(text).decode("ascii"))
             self._screen.flush()
-            self.say(f"{what} copied, if the terminal lets programs do that; :copy FILE writes it to a file")
+            kept = held(text)
+            part = f"the first {len(kept):,} characters of {what}" if len(kept) < len(text) else what
+            self.say(f"{part} copied, if the terminal lets programs do that; :copy FILE writes it to a file")
 
 
 def _is_ours(error: Exception) -> bool:

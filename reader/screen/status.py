@@ -56,15 +56,15 @@ def status_line(app: App) -> Line:
     return Line(text, tuple(spans))
 
 
-def whereabouts(app: App) -> str:
-    """What `=` says."""
+def whereabouts(app: App, number: int) -> str:
+    """What `=` says. number: which of the events of run and filter it is, from 1."""
     item, run = app.browser.current, app.run_here()
     if item is None or run is None:
         return f"{app.path}: nothing to show yet"
     row = item.row
     moment = time.strftime("%Y-%m-%d ", time.localtime(row[2] // 1_000_000_000)) + _clock(row[2])
     since = (row[2] - run.started) / 1e9
-    told = [moment, f"+{since:.6f}s", f"event {row[0]}"]
+    told = [f"event {number:,}", moment, f"+{since:.6f}s", f"id {row[0]}"]
     if app.following.timeline is not None and app.following.timeline.events:
         told.append(f"{percent(app):.1f}% of {app.following.timeline.events:,} events")
         if app.following.timeline.lost:
