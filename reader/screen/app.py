@@ -74,6 +74,7 @@ class App:
         self._count = ""  # digits typed so far
         self._prefix = ""  # a key that waits for another one
         self._last_command = ""
+        self._resized = False  # and the events for it are not there yet
         self._colours = colours
         self._keys: deque[str | tuple[Any, ...]] = deque()
         self._status = 0
@@ -121,6 +122,7 @@ class App:
         self._loop.set_alarm_in(_TICK, self._tick)
 
     def _idle(self) -> None:
+        self._settle_size()
         if (
             self._owed
             and not self._keys
@@ -158,14 +160,19 @@ class App:
         for key in pressed:
             if key == "window resize":
                 self._fit(*self._screen.get_cols_rows())
-                if not self.tasks.is_running:
-                    self.tasks.run(self.browser.settle())
+                self._resized = True
             else:
                 self._keys.append(key)
+        self._settle_size()
         if pressed:  # else it is the beginning of a key
             self._owed = True
             self._pump()
         return [key for key in pressed if key == "window resize"]  # which urwid has to know, too
+
+    def _settle_size(self) -> None:
+        if self._resized and not self.tasks.is_running:
+            self._resized = False
+            self.tasks.run(self.browser.settle())
 
     def _pump(self) -> None:
         """Handles the keys that came, as far as nothing stands before them."""
