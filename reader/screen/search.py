@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..database import Database
 
 _PATIENCE = 0.25  # s for one line
+_GLANCE = 0.02  # s, for all matches in a line that is drawn
 _STEPS_AT_ONCE = 1e7  # that a match may take without being timed
 _PAGE, _PAGE_SECONDS = 1 << 17, 0.5  # rows and time until the database may go on without this reader
 _STEPS = 100  # of SQLite's machine between two looks at the clock
@@ -43,12 +44,10 @@ class BadPattern(Exception):
 
 
 class TooSlow(Exception):
-    """A regular expression takes too long on one line."""
+    """A regular expression takes too long on one line: longer than some seconds."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            f"this expression takes more than {_PATIENCE} s for a line, and might go on for ever"
-        )
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"this expression takes more than {seconds} s for a line, and might go on for ever")
 
 
 class TimeUp(Exception):
@@ -88,11 +87,12 @@ class Pattern:
         self._apart = {ord(character): _APART for character in _ALIKE if character not in text}
 
     def hits(self, line: str) -> list[tuple[int, int]]:
-        """[start, end) of what matches, except for empty matches. Raises TooSlow."""
+        """[start, end) of what matches, except for empty matches. Raises TooSlow, and soon: the screen
+        waits for it."""
         try:
-            found = [match.span() for match in self._compiled.finditer(self._told(line), timeout=_PATIENCE)]
+            found = [match.span() for match in self._compiled.finditer(self._told(line), timeout=_GLANCE)]
         except TimeoutError:
-            raise TooSlow from None
+            raise TooSlow(_GLANCE) from None
         return [(start, end) for start, end in found if start < end]
 
     def matches(self, line: str) -> bool:
@@ -103,7 +103,7 @@ class Pattern:
             # other threads go on meanwhile
             return bool(self._compiled.search(self._told(line), timeout=_PATIENCE, concurrent=True))
         except TimeoutError:
-            raise TooSlow from None
+            raise TooSlow(_PATIENCE) from None
 
     def _told(self, line: str) -> str:
         if line.isascii() or not any(character in line for character in _ALIKE):
