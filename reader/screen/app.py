@@ -11,6 +11,7 @@ import gc
 import os
 import signal
 import subprocess
+import sys
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -108,6 +109,8 @@ class App:
             if isinstance(error, RuntimeError) and "stdin" not in str(error):
                 raise
             self._status = 129
+            # what could not be written must not fail again when Python ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return self._status
 
     def _begun(self, *_: object) -> None:
@@ -427,6 +430,8 @@ class App:
     def call(self, command: list[str]) -> None:
         """Runs another program on the terminal, and comes back."""
         self._screen.stop()
+        # Ctrl-C and Ctrl-\\ are for the other program; it begins with what they do by default
+        before = {key: signal.signal(key, lambda *_: None) for key in (signal.SIGINT, signal.SIGQUIT)}
         problem = ""
         try:
             status = subprocess.call(command)
@@ -437,8 +442,10 @@ class App:
                 f"{command[0]} cannot be started: {error.strerror}; $VISUAL or $EDITOR says which editor"
             )
         finally:
-            self._screen.start()
-            self._screen.clear()
+            for key, handler in before.items():
+                signal.signal(key, handler)
+        self._screen.start()  # not where a signal ends the reader: the terminal may be gone
+        self._screen.clear()
         if problem:
             self.say(problem, "error")
 
