@@ -430,7 +430,7 @@ class App:
     def call(self, command: list[str]) -> None:
         """Runs another program on the terminal, and comes back."""
         self._screen.stop()
-        # Ctrl-C and Ctrl-\\ are for the other program; it begins with what they do by default
+        # Ctrl-C and Ctrl-\ are for the other program; it begins with what they do by default
         before = {key: signal.signal(key, lambda *_: None) for key in (signal.SIGINT, signal.SIGQUIT)}
         problem = ""
         try:
