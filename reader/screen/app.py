@@ -353,7 +353,9 @@ class App:
             return
         shown, current = self.browser.shown(), self.browser.current
         top, rows = shown[0].row if shown else None, self.layout.stack_rows
-        if rows and top is not None and (top[0], rows) != self._stack_of:
+        if top is not None and top[6] == "call" and top[11] == 0:
+            self.stack, self._stack_of = [], None  # there is none around it
+        elif rows and top is not None and (top[0], rows) != self._stack_of:
             self._stack_of = top[0], rows
             self.tasks.ask("stack", lambda database: live.stack(database, top, rows), self._take_stack)
         if self.layout.panes["detail"] and current != self._detail_of:
