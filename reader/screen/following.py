@@ -68,27 +68,29 @@ class Following:
             self.timeline, self._cells = None, []
             self._ask_course(anew)
 
-    def _take_pulse(self, pulse: Pulse) -> None:
+    def _take_pulse(self, pulse: Pulse) -> bool:
+        """Whether something has changed."""
         before, self._pulse = self._pulse, pulse
         if pulse == before:
-            return
+            return False
         if before is not None:
             self._announce(before, pulse)
         if pulse.newest is None:
-            return
+            return True
         app = self._app
         if not app.runs and app.browser.view.run is None and not app.tasks.is_running:
             app.browser.view = View(pulse.newest, app.browser.view.filter)  # the first recording begins
             app.browser.forget()
             app.tasks.run(app.browser.first())
             self._pulse = None
-        is_new = before is None or (before.finished, before.newest) != (pulse.finished, pulse.newest)
+        is_new = before is None or _course_of(before) != _course_of(pulse)
         if is_new or self.timeline is None or time.monotonic() - self._told >= _COURSE:
             self._ask_course()
         else:
             self._behind = True
         if before is not None:
             self._renew()
+        return True
 
     def _announce(self, before: Pulse, pulse: Pulse) -> None:
         say = self._app.say
@@ -98,6 +100,8 @@ class Following:
             say(f"recording {pulse.newest} has begun: {pulse.command}  (:run {pulse.newest} shows it)")
         elif pulse.run == before.run and before.finished is None and pulse.finished is not None:
             say(live.ending(pulse.finished, pulse.exit_status))
+        elif pulse.damages > before.damages:
+            say("what is in a damaged segment cannot be shown: pytrace info says which", "error")
 
     def _ask_course(self, anew: bool = False) -> None:
         run, width = self._app.browser.view.run, self._app.layout.width
@@ -238,3 +242,8 @@ class Following:
             app.say("found")
             app.searching.found_at.add(row[2])
             app.tasks.run(app.browser.go(row))
+
+
+def _course_of(pulse: Pulse) -> tuple[int | None, ...]:
+    """What is told anew at once when it changes."""
+    return pulse.finished, pulse.newest, pulse.damages

@@ -43,6 +43,7 @@ class Pulse(NamedTuple):
     finished: int | None  # ... and how it is with it
     exit_status: int | None
     evicted: int
+    damages: int  # segments that could not be read so far
 
 
 class Course(NamedTuple):
@@ -97,7 +98,8 @@ class Watch:
             gone, file = False, (there.st_dev, there.st_ino, 0 if _is_live(state) else there.st_mtime_ns)
         except OSError:
             gone, file = True, (0, 0, 0)
-        return Pulse((version, *file), gone, number, text(command), run, finished, status, evicted)
+        damages = len(database.damages())
+        return Pulse((version, *file), gone, number, text(command), run, finished, status, evicted, damages)
 
     def course(self, database: Database, run: int | None, width: int, anew: bool) -> Course:
         """All of it; anew: nothing that was read before counts. width: columns of the minimap."""

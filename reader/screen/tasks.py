@@ -75,7 +75,8 @@ class Tasks:
     # ---- in the background ----
 
     def ask(self, name: str, question: Callable[[Database], Any], then: Callable[[Any], bool | None]) -> None:
-        """Asks, and calls `then` with the answer, which may say False: nothing has changed. A question of the same name on its way is taken back."""
+        """Asks, and calls `then` with the answer, which may say False: nothing has changed. A question of
+        the same name on its way is taken back."""
         self.take_back(name)
 
         def answered(job: Job[Any]) -> None:
@@ -85,9 +86,8 @@ class Tasks:
                 self._failed(job.error)
             elif job.error is not None:
                 raise job.error
-            else:
-                if then(job.answer) is False:
-                    return
+            elif then(job.answer) is False:
+                return
             self._draw()
 
         self._background[name] = self._worker.ask(question, answered, background=True)
