@@ -209,7 +209,8 @@ class Terminal:
             self._emulator.feed(data)
             if self._emulator.answers:
                 answers, self._emulator.answers = self._emulator.answers, ""
-                os.write(self._master, answers.encode())
+                if self._master >= 0:
+                    os.write(self._master, answers.encode())
         return self._emulator
 
     @property

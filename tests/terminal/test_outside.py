@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import stat
@@ -61,7 +62,7 @@ def test_suspended_and_brought_back(journal: Path, tmp_path: Path) -> None:
         shell.shows("$")
         shell.type(shlex.join([*PYTRACE, "read", str(journal)])).press("enter")
         shell.shows("shop.main()", "  0%")
-        before = shell.text
+        before = shell.lines[1:]  # below the minimap, which may be looked at closer meanwhile
         for _ in range(2):
             shell.press("ctrl z").shows("topped").wait(
                 lambda screen: screen.line(screen.cursor[0]).endswith("$")
@@ -69,11 +70,11 @@ def test_suspended_and_brought_back(journal: Path, tmp_path: Path) -> None:
             assert not {ALTERNATE, MOUSE} & shell.emulator.modes
             assert shell.cursor
             shell.type("echo a; echo b").press("enter").shows("\na\nb\n")
-            shell.type("fg").press("enter").wait(lambda screen: screen.text == before, "the same screen")
+            shell.type("fg").press("enter").wait(lambda screen: screen.lines[1:] == before, "the same screen")
             assert {ALTERNATE, MOUSE} <= shell.emulator.modes
             shell.press("ctrl c")
         shell.resize(30, 100).press("j", "q")
-        shell.wait(lambda screen: ALTERNATE not in screen.emulator.modes)
+        shell.wait(lambda screen: ALTERNATE not in screen.emulator.modes and screen.text.rstrip().endswith("$"))
         shell.type("exit $?").press("enter")
         assert shell.end() == 0
 
@@ -197,7 +198,7 @@ def test_wheel_and_clicks(reads: Reads, journal: Path) -> None:
     reader.click(row, 30).settled()
     assert (reader.current_row, reader.current) == (row, line)
     reader.click(0, 60).settled()  # the minimap
-    assert "50%" in reader.status or "49%" in reader.status
+    assert 40 < int(re.search(r" (\d+)%", reader.status)[1]) < 70
     top = reader.line(1)
     assert "main()" in top
     reader.click(1, 20).settled()  # the call above the first line
