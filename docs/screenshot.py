@@ -21,8 +21,8 @@ from reader import Reader  # noqa: E402
 from recording import record  # noqa: E402
 
 OUT = ROOT / "docs" / "reader.svg"
-SIZE = (18, 96)
-KEYS = ("/", *"pie", "enter", "%", "tab")
+SIZE = (24, 100)
+KEYS = ("/", *"pie", "enter", "n", "n", "n", "%", "tab", *["meta j"] * 7)  # to the arguments
 _CELL, _LINE, _MARGIN = 8.4, 18, 14  # of the picture; the letters are 14 high
 _INK, _PAPER = "#d8dee9", "#1d2129"
 _COLOURS = {
@@ -92,7 +92,9 @@ def session() -> str:
         recording = record(folder, source, "--no-stdlib")
         rows, columns = SIZE
         with Reader([recording.database], folder, rows=rows, columns=columns) as reader:
-            reader.settled().press(*KEYS).settled()
+            for key in KEYS:
+                reader.settled().press(key)
+            reader.settled()
             return svg([reader.cells(row) for row in range(rows)], "pytrace read")
 
 

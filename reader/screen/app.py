@@ -331,7 +331,7 @@ class App:
         self._surface._invalidate()
 
     def _fit(self, width: int, height: int) -> None:
-        self.browser.width, self.browser.height = self.layout.sized(width, height)
+        self.browser.resize(*self.layout.sized(width, height))
 
     def _compose(self, width: int, height: int, below: int) -> urwid.Canvas:
         page = None if self.layout.is_too_small else self.prompts.page(width, height)

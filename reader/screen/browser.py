@@ -80,6 +80,11 @@ class Browser:
             self._lines[item] = line = self._line(item)
         return line
 
+    def resize(self, width: int, height: int) -> None:
+        """The events have another part of the screen; the cursor stays on it."""
+        self.width, self.height = width, height
+        self.top += max(self.cursor - (self.top + self.fitting(self._top()) - 1), 0)
+
     def look_different(self, line: Callable[[Item], Line]) -> None:
         """Lines are made by another function from now on."""
         self._line = line

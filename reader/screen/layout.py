@@ -104,7 +104,7 @@ class Layout:
             rows.line(line, "bar")
             self._spots.append(call)
         for _ in range(self.stack_rows - len(calls)):
-            rows.line(Line(""), "bar")
+            rows.line(Line(""))
             self._spots.append(None)
 
     def _events(self, app: App, rows: Rows, height: int) -> None:
