@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from .keys import GROUPS, LINE_COMMANDS, SWITCHES, Command, shown
+from .look import Look
 from .model import Line
 
 _WIDTH = 26
 
 
-def help_lines() -> list[Line]:
+def help_lines(look: Look) -> list[Line]:
     """The page that `h` shows."""
+    own = look.own
     lines = [
         Line("A number N before a key counts. What less has does what it does in less."),
     ]
     for title, commands in GROUPS:
         lines += [Line(""), _title(title)]
-        lines += [_entry("  ".join(map(shown, command.keys)), command.help) for command in commands]
+        lines += [_entry(own("  ".join(map(shown, command.keys))), own(command.help)) for command in commands]
     lines += [Line(""), _title("Switches")]
     lines += [_entry(f"-{switch.letter}", f"{switch.help}  (:{switch.name})") for switch in SWITCHES]
     lines += [Line(""), _title("Behind :")]

@@ -12,7 +12,9 @@ TIMES = ("clock", "date", "start", "off")
 WIDTHS = {"id": 12, "time": 26, "duration": 7, "run": 4, "process": 7, "thread": 20, "file": 30}
 
 
-_OTHERWISE = str.maketrans({"µ": "u", "…": "...", "│": "|"})
+_OTHERWISE = str.maketrans(
+    {"µ": "u", "…": "...", "│": "|", "↓": "Down", "↑": "Up", "←": "Left", "→": "Right"}
+)
 
 
 @dataclass(frozen=True)

@@ -170,4 +170,4 @@ class Prompts:
         from .help import help_lines
         from .pager import Pager
 
-        self._page = Pager("keys", help_lines())
+        self._page = Pager("keys", help_lines(self._app.look))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from handmade import Handmade, event
+from handmade import Handmade, event, value
 from pytracer import trace_pb2
 
 COUNT = 120  # of orders
@@ -28,6 +28,7 @@ def write(path: Path, source: Path) -> None:
         made.code(run, _PAY, "pay", ["user", "amount"], module="shop.money", file=str(source), line=9)
         made.code(run, _CHECK, "check", ["user"], module="shop.money", file=str(source), line=14)
         made.code(run, _WORK, "work", ["n"], module="shop.packing", file=str(source), line=17)
+        made.type(run, 1, "ValueError")
         made.thread(run, 2, 101, "packer")
         _store(made, run, 1, _orders(), 0)
         _store(made, run, 2, _packing(), 1000)
@@ -64,11 +65,12 @@ def _orders() -> list[trace_pb2.Event]:
             event("call", _PAY, user, n * 10, time=10),
         ]
         slow = 2_500_000 if n % 40 == 20 else 100  # units of 4 ns
+        error = value(ValueError(f"no money, {user}"), type=1)
         if n % 25 == 24:
             records += [
-                event("raise", _PAY, ValueError(f"no money, {user}"), time=slow, line=11),
-                event("exception", _PAY, ValueError(f"no money, {user}"), time=5),
-                event("raise", _ORDER, ValueError(f"no money, {user}"), time=5, line=6),
+                event("raise", _PAY, error, time=slow, line=11),
+                event("exception", _PAY, error, time=5),
+                event("raise", _ORDER, error, time=5, line=6),
             ]
         else:
             records.append(event("return", _PAY, n * 10, time=slow))

@@ -159,6 +159,13 @@ class Terminal:
             data = data[os.write(self._master, data) :]
         return self
 
+    def report(self, data: bytes) -> Terminal:
+        """Sends what is no key, and of which nothing comes: what terminals say, the beginning of a key."""
+        self._owe()
+        self._owing = False
+        os.write(self._master, data)
+        return self
+
     # ---- waiting ----
 
     def wait(self, condition: Callable[[Terminal], object], what: str = "") -> Terminal:
@@ -275,6 +282,8 @@ class Terminal:
 
     def resize(self, rows: int, columns: int) -> Terminal:
         """Somebody pulls at the window's corner: the program gets SIGWINCH from the kernel."""
+        if (rows, columns) == (self.rows, self.columns):
+            return self
         self._owe()
         self.emulator.resize(rows, columns)
         self._lines = None

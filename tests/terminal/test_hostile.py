@@ -75,6 +75,6 @@ def test_the_name_of_the_file(reads: Reads, tmp_path: Path) -> None:
         run = made.run()
         made.code(run, 1, "main")
         made.segment(run, [event("call", 1)])
-    reader = reads(path, rows=12, columns=120).settled().press("=").settled()
-    assert r"tra\x1b[31m\u202e\nces.sqlite" in reader.message
+    reader = reads(path, rows=12, columns=250).settled().press("=").settled()
+    assert r"tra\x1b[31m\u202e ces.sqlite" in reader.message
     reader.quit()

@@ -74,7 +74,9 @@ def test_suspended_and_brought_back(journal: Path, tmp_path: Path) -> None:
             assert {ALTERNATE, MOUSE} <= shell.emulator.modes
             shell.press("ctrl c")
         shell.resize(30, 100).press("j", "q")
-        shell.wait(lambda screen: ALTERNATE not in screen.emulator.modes and screen.text.rstrip().endswith("$"))
+        shell.wait(
+            lambda screen: ALTERNATE not in screen.emulator.modes and screen.text.rstrip().endswith("$")
+        )
         shell.type("exit $?").press("enter")
         assert shell.end() == 0
 

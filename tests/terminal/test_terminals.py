@@ -26,7 +26,7 @@ def test_a_dumb_terminal_gets_lines(reads: Reads, journal: Path) -> None:
     assert reader.end() == 0
     assert b"\x1b" not in reader.raw
     assert reader.raw.count(b"\n") > 500
-    assert reader.errors == ""
+    assert "cannot show a screen (TERM)" in reader.errors
 
 
 def test_no_colours(reads: Reads, journal: Path) -> None:
@@ -57,7 +57,7 @@ def test_without_utf_8(reads: Reads, hostile: Path, locale: dict[str, str]) -> N
 def test_answers_that_nobody_waits_for(reads: Reads, journal: Path) -> None:
     """Reports of a terminal, half sequences and rubbish are no keys that do harm."""
     reader = reads(journal).settled()
-    before = reader.text
+    before = reader.lines[1:-2]
     for data in (
         b"\x1b[?62;22c",
         b"\x1b[?2026;2$y",
@@ -68,8 +68,8 @@ def test_answers_that_nobody_waits_for(reads: Reads, journal: Path) -> None:
         b"\xff\xfe",
         b"\xc3",
     ):
-        reader.send(data)
+        reader.report(data)
     reader.press("esc").settled().press("g").settled()
     reader.press("g").settled()
-    assert reader.lines[:-1] == before.split("\n")[:-1]
+    assert reader.lines[1:-2] == before
     reader.quit()

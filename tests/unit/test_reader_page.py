@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pytracer.reader.screen.actions import Actions
 from pytracer.reader.screen.help import help_lines
+from pytracer.reader.screen.look import Look
 from pytracer.reader.screen.keys import BY_KEY, COMMANDS, PREFIXES, SWITCHES
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -28,6 +29,6 @@ def test_each_key_has_one_command_and_each_command_an_action() -> None:
 
 
 def test_help_tells_every_command_and_switch() -> None:
-    text = "\n".join(line.text for line in help_lines())
+    text = "\n".join(line.text for line in help_lines(Look()))
     assert all(command.help in text for command in COMMANDS)
     assert all(f"-{switch.letter}" in text and switch.help in text for switch in SWITCHES)
