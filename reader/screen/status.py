@@ -77,6 +77,8 @@ def percent(app: App) -> float:
     item, timeline = app.browser.current, app.following.timeline
     if item is None or timeline is None:
         return 0.0
+    if app.browser.began and app.browser.cursor == 0:
+        return 0.0
     if app.browser.ended and app.browser.cursor == len(app.browser.items) - 1:
         return 100.0
     return min(timeline.share(item.row[2]) * 100, 99.9)
