@@ -23,6 +23,7 @@ struct predicate {
     enum op op;
     enum field field;
     uint32_t cost;
+    bool is_rest;         /* a group that predicate_rest has made */
     bool not_integer;     /* of a condition on a text: no integer as shown meets it */
     bool not_floating;    /* ... no float */
     bool not_numbered;    /* ... nor does "argument N" */
@@ -147,6 +148,8 @@ static bool is_value(enum field field)
 {
     return field == FIELD_VALUE || field == FIELD_TEXT || field == FIELD_EITHER;
 }
+
+static bool is_of_argument(enum field field) { return field >= FIELD_NAME || field == FIELD_POSITION; }
 
 static struct predicate *make_texts(enum field field, const struct string *texts, size_t count)
 {
@@ -533,6 +536,13 @@ static bool is_hopeless(const struct predicate *predicate, const struct value *v
     }
 }
 
+/* Whether its text is printable ASCII, by what is seen without the text. */
+static bool is_surely_plain(const struct value *value)
+{
+    return !value->type && !value->has_length &&
+           (value->content == VALUE_INTEGER || value->content == VALUE_FLOATING || value->content == VALUE_CONSTANT);
+}
+
 static enum answer ask_value(const struct predicate *predicate, const struct facts *facts,
                              struct argument *argument)
 {
@@ -544,6 +554,8 @@ static enum answer ask_value(const struct predicate *predicate, const struct fac
         return NEVER;
     if (predicate->field != FIELD_TYPE && is_hopeless(predicate, argument->value, facts->run))
         return NEVER;
+    if (predicate->op == OP_PLAIN && is_surely_plain(argument->value))
+        return ALWAYS;
     switch (predicate->field) {
     case FIELD_VALUE:
         return from(test_value(predicate, argument, facts->run));
@@ -859,6 +871,109 @@ struct bounds predicate_bounds(const struct predicate *predicate, enum field fie
             bounds = (struct bounds){predicate->numbers.all[0], predicate->numbers.all[count - 1]};
     }
     return bounds;
+}
+
+/* ---- rests --------------------------------------------------------------------------------- */
+
+void predicate_rest_free(const struct predicate *rest)
+{
+    if (!rest || !rest->is_rest)
+        return;
+    for (size_t i = 0; i < rest->members.count; i++)
+        predicate_rest_free(rest->members.all[i]);
+    free(rest->members.all);
+    free((void *)(uintptr_t)rest);
+}
+
+/* A group of rests; they become its own, also where it answers NULL (no memory). */
+static const struct predicate *rest_group(enum op op, const struct predicate *const *rests, size_t count)
+{
+    struct predicate *made = make(op, FIELD_ID);
+    struct predicate **all = malloc((count ? count : 1) * sizeof *all);
+    bool whole = made && all;
+
+    for (size_t i = 0; i < count; i++)
+        whole = whole && rests[i];
+    if (!whole) {
+        for (size_t i = 0; i < count; i++)
+            predicate_rest_free(rests[i]);
+        free(all);
+        free(made);
+        return NULL;
+    }
+    if (count)
+        memcpy(all, rests, count * sizeof *all);
+    made->is_rest = true;
+    made->members = (struct members){all, count};
+    return made;
+}
+
+static enum answer reduce(const struct predicate *predicate, const struct facts *facts, bool in_any,
+                          const struct predicate **rest);
+
+/* AND and OR. */
+static enum answer reduce_members(const struct predicate *group, const struct facts *facts, bool in_any,
+                                  const struct predicate **rest)
+{
+    enum answer decides = group->op == OP_AND ? NEVER : ALWAYS, answer = not(decides);
+    const struct predicate **rests = malloc((group->members.count + 1) * sizeof *rests);
+    size_t count = 0;
+
+    *rest = NULL;
+    if (!rests)
+        return MAYBE;
+    for (size_t i = 0; i < group->members.count && answer != decides; i++) {
+        enum answer one = reduce(group->members.all[i], facts, in_any, &rests[count]);
+        if (one != not(decides))
+            answer = one;
+        count += one == MAYBE;
+    }
+    if (answer != MAYBE)
+        for (size_t i = 0; i < count; i++)
+            predicate_rest_free(rests[i]);
+    else
+        *rest = count == 1 ? rests[0] : rest_group(group->op, rests, count);
+    free(rests);
+    return answer;
+}
+
+/* Answers as `ask` does; where that is MAYBE, *rest is what is left, the caller's (NULL: no memory). in_any:
+ * it is asked of each argument that the events may have. */
+static enum answer reduce(const struct predicate *predicate, const struct facts *facts, bool in_any,
+                          const struct predicate **rest)
+{
+    enum answer answer;
+
+    switch (predicate->op) {
+    case OP_AND:
+    case OP_OR:
+        return reduce_members(predicate, facts, in_any, rest);
+    case OP_NOT:
+        answer = reduce(predicate->members.all[0], facts, in_any, rest);
+        if (answer == MAYBE)
+            *rest = rest_group(OP_NOT, rest, 1);
+        return not(answer);
+    case OP_ANY:
+        if (ask_any(predicate->members.all[0], facts) == NEVER)
+            return NEVER;
+        answer = reduce(predicate->members.all[0], facts, true, rest);
+        if (answer == ALWAYS) /* if it has one */
+            *rest = predicate;
+        else if (answer == MAYBE)
+            *rest = rest_group(OP_ANY, rest, 1);
+        return answer == NEVER ? NEVER : MAYBE;
+    default:
+        *rest = predicate;
+        return in_any && is_of_argument(predicate->field) ? any_by_name(predicate, facts)
+                                                          : ask(predicate, facts, NULL);
+    }
+}
+
+const struct predicate *predicate_rest(const struct predicate *predicate, const struct facts *facts)
+{
+    const struct predicate *rest;
+    enum answer answer = reduce(predicate, facts, false, &rest);
+    return answer == MAYBE ? rest : rest_group(answer == ALWAYS ? OP_AND : OP_OR, NULL, 0);
 }
 
 /* ---- trails -------------------------------------------------------------------------------- */

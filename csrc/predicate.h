@@ -100,6 +100,11 @@ enum answer predicate_ask(const struct predicate *predicate, const struct facts 
 bool predicate_ask_argument(const struct predicate *predicate, const struct facts *facts, uint32_t position,
                             struct string name, const struct value *value);
 
+/* What is left of it for the events of a set: true of the same ones among them. It shares conditions with
+ * the predicate, and is freed before it, by predicate_rest_free. NULL: no memory. */
+const struct predicate *predicate_rest(const struct predicate *predicate, const struct facts *facts);
+void predicate_rest_free(const struct predicate *rest); /* NULL is fine */
+
 /* The trails (trail.h) of its conditions on values. Those that are missing among the bytes of some
  * records and the names of types are a fact about these records' events. */
 void predicate_trails(const struct predicate *predicate, struct trails *trails);

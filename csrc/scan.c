@@ -21,21 +21,24 @@
 /* What a thread needs for itself. */
 struct lens {
     struct zstd_context *zstd;
-    /* what the answers are about: a segment's ... */
-    const struct run_definitions *run;
-    const struct run_thread *thread;
-    uint32_t found;         /* trails that are in its records, or in the types: a bit for each of the scan's */
-    uint32_t in_types;
-    struct trails missing;  /* the others */
-    bool hopeless;          /* none of its events can meet the predicate */
-    /* By code number: two bits for each kind, 1 + enum answer (0: not asked yet); and above them the age, as
-     * answers of another age count for nothing. */
-    uint64_t *answers;
-    size_t answers_capacity;
-    uint64_t age;
+    const struct run_definitions *run; /* whose segments it is for ... */
+    const struct run_thread *thread;   /* ... and of which thread */
+    uint32_t in_types;                 /* trails that the names of types have: a bit for each of the scan's */
+    struct trails missing;             /* the others: records without them say no more than their code does */
+    uint32_t found;                    /* trails that a segment has, or the types ... */
+    bool hopeless;                     /* ... and no event of such a segment can meet the predicate */
+    struct code_answers *answers;      /* by code number */
+    size_t answers_count;
+    uint32_t age;
 };
 
-enum { AGE_SHIFT = 2 * (EVENT_LOST + 1) };
+/* What is known of a function's events, by kind. */
+struct code_answers {
+    uint32_t age; /* the lens's when these were given; those of another age count for nothing */
+    uint8_t plain[EVENT_LOST + 1];     /* 1 + enum answer to a record without any trail; 0: not asked yet */
+    uint8_t marked[EVENT_LOST + 1];    /* ... with one */
+    const struct predicate *rests[EVENT_LOST + 1]; /* what is left of the predicate; NULL: not asked yet */
+};
 
 struct task {
     struct task *next;         /* in the queue, or among the free ones */
@@ -155,104 +158,195 @@ void scan_facts(const struct scan_segment *segment, const struct scan_row *row, 
     };
 }
 
-/* What is known of all events of a segment that the lens is on. */
-static struct facts facts_of(const struct lens *lens)
+/* The facts of all events of the segments that the lens is for. */
+static struct facts facts_of(const struct lens *lens, const struct trails *missing)
 {
     struct facts facts = facts_unknown;
     facts.run = lens->run;
     facts.thread = lens->thread;
-    facts.missing = &lens->missing;
+    facts.missing = missing;
     return facts;
 }
 
-/* The answer as far as function and kind give it. */
-static enum answer ask_code(struct lens *lens, const struct scan *scan, uint32_t number, enum event_kind kind)
+/* The facts of a function's events of a kind. */
+static struct facts facts_of_code(const struct lens *lens, uint32_t number, enum event_kind kind,
+                                  const struct trails *missing)
 {
-    const struct run_definitions *run = lens->run;
+    struct facts facts = facts_of(lens, missing);
+    facts.kinds = 1u << kind;
+    facts.code = run_code_find(lens->run, number);
+    return facts;
+}
+
+static void forget_rests(struct code_answers *answers)
+{
+    for (int kind = 0; kind <= EVENT_LOST; kind++)
+        predicate_rest_free(answers->rests[kind]);
+}
+
+static void forget_answers(struct lens *lens)
+{
+    for (size_t i = 0; i < lens->answers_count; i++)
+        forget_rests(&lens->answers[i]);
+    free(lens->answers);
+}
+
+static struct code_answers *answers_of(const struct lens *lens, uint32_t number)
+{
     /* one place for all that are not defined */
-    uint64_t *answers = &lens->answers[number < run->code_count ? number : run->code_count];
-    unsigned shift = 2 * kind;
-
-    if (*answers >> AGE_SHIFT != lens->age)
-        *answers = lens->age << AGE_SHIFT;
-    if (!(*answers >> shift & 3)) {
-        struct facts facts = facts_of(lens);
-        facts.kinds = 1u << kind;
-        facts.code = run_code_find(run, number);
-        *answers |= (uint64_t)(1 + predicate_ask(scan->predicate, &facts)) << shift;
+    struct code_answers *answers = &lens->answers[number < lens->run->code_count ? number : lens->run->code_count];
+    if (answers->age != lens->age) {
+        forget_rests(answers);
+        *answers = (struct code_answers){.age = lens->age};
     }
-    return (enum answer)((*answers >> shift & 3) - 1);
+    return answers;
 }
 
-static uint32_t find_in_types(const struct scan *scan, const struct run_definitions *run)
+/* The answer as far as function and kind give it; `plain`: of a record without any trail. */
+static enum answer ask_code(const struct lens *lens, const struct scan *scan, uint32_t number, enum event_kind kind,
+                            bool plain)
 {
-    uint32_t found = 0;
+    struct code_answers *answers = answers_of(lens, number);
+    uint8_t *answer = plain ? &answers->plain[kind] : &answers->marked[kind];
+
+    if (!*answer) {
+        struct facts facts = facts_of_code(lens, number, kind, plain ? &lens->missing : NULL);
+        *answer = (uint8_t)(1 + predicate_ask(scan->predicate, &facts));
+    }
+    return (enum answer)(*answer - 1);
+}
+
+/* What is left of the predicate for these events. */
+static const struct predicate *rest_of(const struct lens *lens, const struct scan *scan, uint32_t number,
+                                       enum event_kind kind)
+{
+    struct code_answers *answers = answers_of(lens, number);
+
+    if (!answers->rests[kind]) {
+        struct facts facts = facts_of_code(lens, number, kind, NULL);
+        answers->rests[kind] = predicate_rest(scan->predicate, &facts);
+    }
+    return answers->rests[kind] ? answers->rests[kind] : scan->predicate;
+}
+
+static bool types_have(const struct run_definitions *run, const struct trail *trail)
+{
+    for (uint32_t i = 0; i < run->type_count; i++)
+        if (run->types[i] && trail_is_in(trail, (const uint8_t *)run->types[i], strlen(run->types[i])))
+            return true;
+    return false;
+}
+
+/* The trails that are not among those found. */
+static void collect_missing(const struct scan *scan, uint32_t found, struct trails *missing)
+{
+    missing->count = 0;
     for (size_t i = 0; i < scan->trails.count; i++)
-        for (uint32_t type = 0; type < run->type_count; type++)
-            if (run->types[type] &&
-                trail_is_in(scan->trails.all[i], (const uint8_t *)run->types[type], strlen(run->types[type]))) {
-                found |= 1u << i;
-                break;
-            }
-    return found;
+        if (!(found >> i & 1))
+            missing->all[missing->count++] = scan->trails.all[i];
 }
 
-/* Makes the lens that of a segment which is decompressed. False: no memory. */
-static bool lens_focus(struct lens *lens, const struct scan *scan, const struct task *task)
+/* Makes the lens one for a segment. False: no memory. */
+static bool lens_focus(struct lens *lens, const struct scan *scan, const struct scan_segment *segment)
 {
-    const struct run_definitions *run = task->segment->run;
-    const struct run_thread *thread = task->segment->thread;
-    const struct trails *trails = &scan->trails;
-    bool same = lens->run == run;
+    const struct run_definitions *run = segment->run;
 
-    if (!same) {
-        size_t count = (size_t)run->code_count + 1;
-        if (count > lens->answers_capacity) {
-            if (!grow(&lens->answers, &lens->answers_capacity, count, sizeof *lens->answers))
-                return false;
-            memset(lens->answers, 0, lens->answers_capacity * sizeof *lens->answers);
-        }
-        lens->run = run;
-        lens->in_types = find_in_types(scan, run);
-    }
-    uint32_t found = lens->in_types;
-    for (size_t i = 0; i < trails->count; i++)
-        if (!(found >> i & 1) && trail_is_in(trails->all[i], task->body, task->body_size))
-            found |= 1u << i;
-    if (same && lens->thread == thread && lens->found == found)
+    if (lens->run == run && lens->thread == segment->thread)
         return true;
-    lens->thread = thread;
-    lens->found = found;
-    lens->missing.count = 0;
-    for (size_t i = 0; i < trails->count; i++)
-        if (!(found >> i & 1))
-            lens->missing.all[lens->missing.count++] = trails->all[i];
+    if (lens->run != run) {
+        size_t count = (size_t)run->code_count + 1;
+        if (count > lens->answers_count) {
+            struct code_answers *larger = calloc(count, sizeof *larger);
+            if (!larger)
+                return false;
+            forget_answers(lens);
+            lens->answers = larger;
+            lens->answers_count = count;
+        }
+        lens->in_types = 0;
+        for (size_t i = 0; i < scan->trails.count; i++)
+            lens->in_types |= (uint32_t)types_have(run, scan->trails.all[i]) << i;
+        collect_missing(scan, lens->in_types, &lens->missing);
+    }
+    lens->run = run;
+    lens->thread = segment->thread;
     lens->age++;
-    struct facts facts = facts_of(lens);
-    lens->hopeless = lens->missing.count && predicate_ask(scan->predicate, &facts) == NEVER;
+    lens->found = UINT32_MAX; /* not asked yet */
     return true;
 }
 
-/* Whether the event in `row` meets the predicate, by all that is known of it. */
-static bool ask_event(const struct scan *scan, const struct lens *lens, const struct task *task,
-                      const struct scan_row *row)
+/* Where the trails are in a segment, while its records are walked. */
+struct marks {
+    const uint8_t *next[TRAILS_MAX]; /* the first that is not behind the walk; NULL: none, or in a type */
+    const uint8_t *nearest;          /* of them; the body's end: there is none */
+};
+
+static void marks_nearest(struct marks *marks, const struct scan *scan, const uint8_t *end)
 {
+    marks->nearest = end;
+    for (size_t i = 0; i < scan->trails.count; i++)
+        if (marks->next[i] && marks->next[i] < marks->nearest)
+            marks->nearest = marks->next[i];
+}
+
+/* False: by what is in the body and what is not, no event in it can meet the predicate. */
+static bool marks_begin(struct marks *marks, const struct scan *scan, struct lens *lens, const struct task *task)
+{
+    uint32_t found = lens->in_types;
+
+    for (size_t i = 0; i < scan->trails.count; i++) {
+        marks->next[i] = found >> i & 1 ? NULL
+                         : trail_find(scan->trails.all[i], task->body, task->body_size, task->body);
+        found |= (uint32_t)(marks->next[i] != NULL) << i;
+    }
+    marks_nearest(marks, scan, task->body + task->body_size);
+    if (found != lens->found) {
+        struct trails missing;
+        collect_missing(scan, found, &missing);
+        struct facts facts = facts_of(lens, &missing);
+        lens->found = found;
+        lens->hopeless = missing.count && predicate_ask(scan->predicate, &facts) == NEVER;
+    }
+    return !lens->hopeless;
+}
+
+/* Whether a trail is in the record between the places; they only rise. */
+static bool marks_in(struct marks *marks, const struct scan *scan, const struct task *task, const uint8_t *record,
+                     const uint8_t *end)
+{
+    if (marks->nearest >= end)
+        return false;
+    if (marks->nearest >= record)
+        return true;
+    for (size_t i = 0; i < scan->trails.count; i++)
+        if (marks->next[i] && marks->next[i] < record)
+            marks->next[i] = trail_find(scan->trails.all[i], task->body, task->body_size, record);
+    marks_nearest(marks, scan, task->body + task->body_size);
+    return marks->nearest < end;
+}
+
+/* Whether the event in `row` meets the predicate, by all that is known of it. missing: trails that its record
+ * does not have; NULL: not known. */
+static bool ask_event(const struct scan *scan, const struct lens *lens, const struct task *task,
+                      const struct scan_row *row, const struct trails *missing)
+{
+    const struct predicate *predicate = rest_of(lens, scan, row->code, (enum event_kind)row->kind);
     struct facts facts;
     struct event event;
     enum answer answer;
 
     scan_facts(task->segment, row, NULL, &facts);
-    facts.missing = &lens->missing;
-    answer = predicate_ask(scan->predicate, &facts);
+    facts.missing = missing;
+    answer = predicate_ask(predicate, &facts);
     if (answer != MAYBE)
         return answer == ALWAYS;
     if (event_skim(task->body + row->offset, task->body_size - row->offset, &event) < 0)
         return false;
     facts.event = &event;
-    return predicate_ask(scan->predicate, &facts) == ALWAYS;
+    return predicate_ask(predicate, &facts) == ALWAYS;
 }
 
-static void find_rows(struct scan *scan, struct lens *lens, struct task *task)
+static void find_rows(struct scan *scan, struct lens *lens, struct task *task, struct marks *marks)
 {
     const struct scan_segment *segment = task->segment;
     struct segment_walk walk;
@@ -263,6 +357,7 @@ static void find_rows(struct scan *scan, struct lens *lens, struct task *task)
     segment_open(&walk, task->body, task->body_size, segment->base_time, task->base_depth);
     for (;;) {
         enum answer wanted = ALWAYS;
+        bool plain = false;
 
         answer = segment_step(&walk, &event, event_head);
         if (answer <= 0)
@@ -273,7 +368,8 @@ static void find_rows(struct scan *scan, struct lens *lens, struct task *task)
         }
         task->read++;
         if (!segment->all) {
-            wanted = ask_code(lens, scan, event.event.code, event.event.kind);
+            plain = !marks_in(marks, scan, task, event.record, walk.next);
+            wanted = ask_code(lens, scan, event.event.code, event.event.kind, plain);
             if (wanted == NEVER)
                 continue;
         }
@@ -285,7 +381,7 @@ static void find_rows(struct scan *scan, struct lens *lens, struct task *task)
         task->row_capacity = (uint32_t)capacity;
         struct scan_row *row = &task->rows[task->row_count];
         scan_row_of(segment, task->body, &event, row);
-        if (wanted == ALWAYS || ask_event(scan, lens, task, row))
+        if (wanted == ALWAYS || ask_event(scan, lens, task, row, plain ? &lens->missing : NULL))
             task->row_count++;
     }
     if (answer == DECODE_TRUNCATED)
@@ -298,6 +394,7 @@ static void process(struct scan *scan, struct lens *lens, struct task *task)
 {
     struct scan_data data = {
         .base_depth = task->base_depth, .size = task->size, .data = task->data, .data_size = task->data_size};
+    struct marks marks = {0};
 
     if (!task->data)
         return; /* the segment is gone */
@@ -310,16 +407,16 @@ static void process(struct scan *scan, struct lens *lens, struct task *task)
         return;
     task->body_size = (size_t)task->size;
     if (!task->segment->all) {
-        if (!lens_focus(lens, scan, task)) {
+        if (!lens_focus(lens, scan, task->segment)) {
             task->no_memory = true;
             return;
         }
-        if (lens->hopeless) {
+        if (!marks_begin(&marks, scan, lens, task)) {
             task->read = task->segment->count;
             return;
         }
     }
-    find_rows(scan, lens, task);
+    find_rows(scan, lens, task, &marks);
 }
 
 /* ---- threads ------------------------------------------------------------------------------ */
@@ -651,7 +748,7 @@ static void lens_free(struct lens *lens)
 {
     if (lens->zstd)
         zstd_context_free(lens->zstd);
-    free(lens->answers);
+    forget_answers(lens);
 }
 
 void scan_free(struct scan *scan)

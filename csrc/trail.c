@@ -74,9 +74,9 @@ bool trail_make(struct trail *trail, const char *literal, size_t size)
     return true;
 }
 
-bool trail_is_in(const struct trail *trail, const uint8_t *bytes, size_t size)
+const uint8_t *trail_find(const struct trail *trail, const uint8_t *bytes, size_t size, const uint8_t *from)
 {
-    const uint8_t *p = bytes, *end = bytes + size;
+    const uint8_t *p = from, *end = bytes + size;
     while ((p = like_needle_find(&trail->rest, p, (size_t)(end - p)))) {
         const uint8_t *before = p;
         size_t head = trail->head;
@@ -85,10 +85,10 @@ bool trail_is_in(const struct trail *trail, const uint8_t *bytes, size_t size)
             head--;
         }
         if (!head || (before > bytes && (before[-1] < ' ' || before[-1] >= 0x7f)))
-            return true;
+            return p;
         p++;
     }
-    return false;
+    return NULL;
 }
 
 bool trails_have(const struct trails *trails, const struct trail *trail)

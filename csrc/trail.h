@@ -26,8 +26,14 @@ struct trail {
 bool trail_make(struct trail *trail, const char *literal, size_t size);
 void trail_free(struct trail *trail);
 
-/* Whether these bytes have it: those of a record's values, or a type's name. */
-bool trail_is_in(const struct trail *trail, const uint8_t *bytes, size_t size);
+/* Where these bytes (of records' values, or a type's name) have it, from a place among them on: the place
+ * of the part behind the head; NULL: nowhere. */
+const uint8_t *trail_find(const struct trail *trail, const uint8_t *bytes, size_t size, const uint8_t *from);
+
+static inline bool trail_is_in(const struct trail *trail, const uint8_t *bytes, size_t size)
+{
+    return trail_find(trail, bytes, size, bytes) != NULL;
+}
 
 /* Some trails; no more, as each is looked for in all bytes. */
 enum { TRAILS_MAX = 8 };

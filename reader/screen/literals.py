@@ -190,7 +190,7 @@ def _contains(field: str, run: str) -> str:
         return f"{plain} (not (plain {field}))"
     escape = _ESCAPE.match(run)
     if escape:
-        return f"{plain} (and {_like(field, run[escape.end() :])} (not (plain {field})))"
+        return f"(and {_like(field, run[escape.end() :])} (or {plain} (not (plain {field}))))"
     return plain
 
 

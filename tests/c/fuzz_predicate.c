@@ -94,6 +94,38 @@ static bool in_types(const struct trail *trail)
     return false;
 }
 
+static void facts_of_event(const struct event *event, struct facts *facts)
+{
+    bool lasts = event->kind == EVENT_RETURN;
+    *facts = (struct facts){
+        .id = {3, 3}, .time = {9, 9}, .depth = {1, 1}, .duration = {lasts ? 8 : -1, lasts ? 8 : -1},
+        .has_duration = lasts, .lacks_duration = !lasts, .kinds = 1u << event->kind, .run = &run,
+        .thread = run_thread_find(&run, 1), .code = run_code_find(&run, event->code), .event = event,
+    };
+    facts->line.low = facts->line.high = event->line ? event->line : facts->code->line;
+}
+
+/* What is left where run, function and kind are known. */
+static void check_rest(const struct predicate *predicate, const struct event *event, enum answer answer)
+{
+    const struct predicate *rest = NULL;
+    struct facts facts = facts_unknown;
+
+    facts.run = &run;
+    facts.code = run_code_find(&run, event->code);
+    facts.kinds = 1u << event->kind;
+    for (long allocations = 0; !rest && allocations < 50; allocations++) {
+        left = allocations;
+        rest = predicate_rest(predicate, &facts);
+        left = -1;
+    }
+    predicate_rest_free(rest);
+    rest = predicate_rest(predicate, &facts);
+    facts_of_event(event, &facts);
+    CHECK(predicate_ask(rest, &facts) == answer);
+    predicate_rest_free(rest);
+}
+
 static void check_answers(const struct predicate *predicate, const uint8_t *fields, size_t size)
 {
     uint8_t *body = malloc(size + 16), *record, *end = body;
@@ -107,13 +139,8 @@ static void check_answers(const struct predicate *predicate, const uint8_t *fiel
     memcpy(record, body, size);
     free(body);
     if (event_skim(record, size, &event) > 0) {
-        bool lasts = event.kind == EVENT_RETURN;
-        struct facts facts = {
-            .id = {3, 3}, .time = {9, 9}, .depth = {1, 1}, .duration = {lasts ? 8 : -1, lasts ? 8 : -1},
-            .has_duration = lasts, .lacks_duration = !lasts, .kinds = 1u << event.kind, .run = &run,
-            .thread = run_thread_find(&run, 1), .code = run_code_find(&run, event.code), .event = &event,
-        };
-        facts.line.low = facts.line.high = event.line ? event.line : facts.code->line;
+        struct facts facts;
+        facts_of_event(&event, &facts);
         enum answer answer = predicate_ask(predicate, &facts), other;
         CHECK(answer != MAYBE);
         facts.event = NULL;
@@ -133,6 +160,7 @@ static void check_answers(const struct predicate *predicate, const uint8_t *fiel
             other = predicate_ask(predicate, &facts);
             CHECK(other == answer || other == MAYBE);
         }
+        check_rest(predicate, &event, answer);
     }
     free(record);
 }

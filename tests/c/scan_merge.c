@@ -29,7 +29,7 @@ static const struct run_definitions run = {
 
 static struct {
     struct scan_segment segment;
-    uint8_t data[EVENTS * 16 + 64];
+    uint8_t data[EVENTS * 32 + 64];
     size_t data_size;
     int64_t size;
 } stored[SEGMENTS];
@@ -65,10 +65,13 @@ static size_t frame(uint8_t *out, const uint8_t *body, size_t size)
     return sizeof head + size;
 }
 
+/* Events of seldom, those with a needle, and those that are both; needles are in every fourth segment. */
+static int all_seldom, all_needles, both;
+
 static void make(void)
 {
     uint64_t time[STREAMS] = {0};
-    uint8_t body[EVENTS * 16];
+    uint8_t body[EVENTS * 32];
 
     srand(1);
     for (int i = 0; i < SEGMENTS; i++) {
@@ -77,9 +80,20 @@ static void make(void)
         uint8_t *end = body;
 
         for (int j = 0; j < EVENTS; j++) {
-            uint8_t *record = end, *p = event_open(end, EVENT_CALL, rand() % 50 ? 1 : 2);
+            bool seldom = rand() % 50 == 0, last = j == EVENTS - 1;
+            bool needle = i % 4 == 0 && !last && rand() % 60 == 0;
+            uint8_t *record = end, *p = event_open(end, EVENT_CALL, seldom ? 2 : 1);
             uint64_t span = (uint64_t)(rand() % 20);
-            end = event_close(record, event_put(p, EVENT_TIME, span));
+            p = event_put(p, EVENT_TIME, span);
+            if (needle || (!last && rand() % 2)) {
+                uint8_t *value = value_open(p, EVENT_VALUE);
+                p = wire_put_bytes(value, VALUE_TEXT, (const uint8_t *)(needle ? "a needle" : "needless"), 8);
+                p = value_close(value, p);
+            }
+            end = event_close(record, p);
+            all_seldom += seldom;
+            all_needles += needle;
+            both += seldom && needle;
             time[stream] += span;
         }
         stored[i].size = end - body;
@@ -141,7 +155,26 @@ int main(void)
     CHECK(count(NULL, true, true, INT32_MAX) == SEGMENTS * EVENTS);
     few = count(seldom, false, false, INT32_MAX);
     CHECK(few > 0 && few < SEGMENTS * EVENTS / 10);
-    CHECK(count(seldom, false, true, INT32_MAX) == few);
+    CHECK(few == all_seldom && count(seldom, false, true, INT32_MAX) == few);
+    const struct {
+        const char *text;
+        int count;
+    } asked[] = {
+        {"(any (like value \"%needle'%\"))", all_needles},
+        {"(and (= func \"seldom\") (any (like value \"%NEEDLE'\")))", both},
+        {"(or (= func \"seldom\") (any (like value \"'a needle'\")))", all_seldom + all_needles - both},
+        {"(and (any (like value \"%needle'\")) (any (like value \"%needless'\")))", 0},
+        {"(not (or (= func \"often\") (any (like value \"%needle'\"))))", all_seldom - both},
+        {"(any (like value \"%haystack%\"))", 0},
+    };
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        char message[100];
+        struct predicate *made = predicate_parse(asked[i].text, strlen(asked[i].text), message, sizeof message);
+        CHECK(made);
+        for (int descending = 0; descending < 2; descending++)
+            CHECK(count(made, false, descending, INT32_MAX) == asked[i].count);
+        predicate_free(made);
+    }
     for (int stop = 0; stop < 20000; stop = stop * 3 + 1)
         CHECK(count(NULL, true, stop & 1, stop) == stop);
 

@@ -103,7 +103,10 @@ struct trail;
 #define TRAILS_MAX ...
 struct trails { const struct trail *all[...]; size_t count; };
 bool trail_is_in(const struct trail *trail, const uint8_t *bytes, size_t size);
+const uint8_t *trail_find(const struct trail *trail, const uint8_t *bytes, size_t size, const uint8_t *from);
 void predicate_trails(const struct predicate *predicate, struct trails *trails);
+const struct predicate *predicate_rest(const struct predicate *predicate, const struct facts *facts);
+void predicate_rest_free(const struct predicate *rest);
 struct bounds predicate_bounds(const struct predicate *predicate, enum field field);
 long event_head(const uint8_t *data, size_t size, struct event *event);
 """
@@ -286,16 +289,20 @@ class Definitions:
             setattr(made, name, value)
         return made
 
-    def missing(self, predicate: Any, body: bytes) -> Any:
-        """Those of the predicate's trails that are neither in a body nor in the types' names."""
+    def trails(self, predicate: Any) -> list[Any]:
         trails = self._new("struct trails *")
         self.lib.predicate_trails(predicate, trails)
+        return list(trails.all[0 : trails.count])
+
+    def missing(self, predicate: Any, body: bytes) -> Any:
+        """Those of the predicate's trails that are neither in a body nor in the types' names."""
         places = [body, *(name.encode() for name in self.run.types.values())]
         missing = [
             trail
-            for trail in trails.all[0 : trails.count]
+            for trail in self.trails(predicate)
             if not any(self.lib.trail_is_in(trail, self.ffi.from_buffer(p), len(p)) for p in places)
         ]
+        trails = self._new("struct trails *")
         trails.all, trails.count = missing + [self.ffi.NULL] * (len(trails.all) - len(missing)), len(missing)
         return trails
 

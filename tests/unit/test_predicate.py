@@ -373,7 +373,33 @@ def test_bounds(predicates: Predicates) -> None:
     assert low > high
 
 
+# ---- what is left -----------------------------------------------------------------------------
+
+
+@given(seed=SEEDS)
+def test_what_is_left_is_true_of_the_same_events(predicates: Predicates, seed: int) -> None:
+    dice, run = Random(seed), predicates.definitions(RUN)
+    for _ in range(ROUNDS):
+        event, tree = an_event(dice), on_events(dice)
+        made = predicates.parse(tree)
+        known = set(dice.sample(("run", "thread", "code", "kinds", "time", "depth"), dice.randint(0, 6)))
+        rest = predicates.lib.predicate_rest(made, run.set_facts([event], known))
+        facts = run.facts(event, predicates.body([event]))
+        assert predicates.lib.predicate_ask(rest, facts) == (ALWAYS if holds(tree, event, run) else NEVER)
+        predicates.lib.predicate_rest_free(rest)
+
+
 # ---- bodies -----------------------------------------------------------------------------------
+
+
+def is_where_it_is(predicates: Predicates, trail: Any, body: bytes) -> bool:
+    """Whether trail_find finds the same places when it begins at each of them."""
+    held = predicates.ffi.cast("uint8_t *", predicates.ffi.from_buffer(body))
+    places: list[int] = []
+    while found := predicates.lib.trail_find(trail, held, len(body), held + sum(places[-1:], bool(places))):
+        places.append(found - held)
+    again = [predicates.lib.trail_find(trail, held, len(body), held + place) - held for place in places]
+    return again == places and bool(places) == predicates.lib.trail_is_in(trail, held, len(body))
 
 
 @given(seed=SEEDS)
@@ -385,7 +411,9 @@ def test_what_a_body_lacks_says_nothing_wrong_of_its_events(predicates: Predicat
         if dice.random() < 0.3:
             tree = (dice.choice(("and", "or")), tree, on_events(dice))
         made = predicates.parse(tree)
-        missing = run.missing(made, predicates.body(some))
+        body = predicates.body(some)
+        missing = run.missing(made, body)
+        assert all(is_where_it_is(predicates, trail, body) for trail in run.trails(made))
         for event in some:
             answer = ALWAYS if holds(tree, event, run) else NEVER
             known = run.facts(event, predicates.body([event]))

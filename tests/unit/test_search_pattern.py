@@ -115,8 +115,9 @@ def written(tokens: Iterator[str]) -> str:
         if token == ")":
             break
         members.append(written(chain("(", tokens)) if token == "(" else token)
-    if members[:1] == ["or"] and members[1].startswith("(like thread"):
-        return members[1][len('(like thread "%') : -len('%")')].replace("\\", "")
+    word = re.fullmatch(r'.*\(like thread "%([^"]*)%"\).*', members[1])
+    if members[0] == "or" and word and "(any" in members[-1]:
+        return word[1].replace("\\", "")
     return f"({' '.join(members)})"
 
 
@@ -180,6 +181,6 @@ def test_columns_may_show_more() -> None:
 
 def test_escapes_may_reach_into_a_word() -> None:
     predicate = Pattern("needle").predicate() or ""
-    assert '(like func "%needle%") (and (like func "%eedle%") (not (plain func)))' in predicate
+    assert '(and (like func "%eedle%") (or (like func "%needle%") (not (plain func))))' in predicate
     assert '(like value "%add%") (not (plain value))' in (Pattern("add").predicate() or "")
     assert "plain" not in (Pattern("pay").predicate() or "")
