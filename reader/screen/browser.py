@@ -400,12 +400,14 @@ class Browser:
 
     def go(self, row: Row) -> Task[bool]:
         """A jump to an event, which is unfolded. False: the filter hides it, and we stay."""
+        place = self.place()
         if row[0] not in {item.row[0] for item in self.items}:
             events, id = self.events(), row[0]
             if self.view.filter and not (yield lambda database: moves.is_in(database, events, id)):
                 return False
             yield from self._reveal(row)
-        self.trail.push(self.place())
+            self.forget()  # it may have been stored since
+        self.trail.push(place)
         self.aside = False
         yield from self.show((row[2], row[0]))
         return True
@@ -418,7 +420,6 @@ class Browser:
         revealed = folds.reveal(row, around)
         if revealed != folds:
             self.view = replace(self.view, folds=revealed)
-            self.forget()
 
     # ---- while it is written ----
 

@@ -36,6 +36,7 @@ class Following:
         self._pulse: Pulse | None = None
         self._looked = self._told = self._refined = 0.0
         self._behind = False  # the run has grown since its course was read
+        self._stale = False  # something has changed since the events on the screen were read
         self._sources = len(app.sources)
         self.timeline: Timeline | None = None
         self._cells: list[Cell] = []
@@ -60,6 +61,8 @@ class Following:
             tasks.ask("pulse", lambda database: self._watch.pulse(database, run), self._take_pulse)
         if self._behind and now - self._told >= _COURSE:
             self._ask_course()
+        if self._stale:
+            self._renew()
 
     def forget(self, anew: bool = False) -> None:
         """Another run is shown; anew: nothing that was read before counts."""
@@ -73,8 +76,7 @@ class Following:
         before, self._pulse = self._pulse, pulse
         if pulse == before:
             return False
-        if before is not None:
-            self._announce(before, pulse)
+        self._announce(before, pulse)
         if pulse.newest is None:
             return True
         app = self._app
@@ -88,14 +90,16 @@ class Following:
             self._ask_course()
         else:
             self._behind = True
-        if before is not None:
-            self._renew()
+        self._stale = True
+        self._renew()
         return True
 
-    def _announce(self, before: Pulse, pulse: Pulse) -> None:
+    def _announce(self, before: Pulse | None, pulse: Pulse) -> None:
         say = self._app.say
-        if pulse.gone and not before.gone:
+        if pulse.gone and not (before and before.gone):
             say("the database has been removed; what was read of it stays here", "error")
+        elif before is None:
+            return
         elif before.newest is not None and pulse.newest is not None and pulse.newest > before.newest:
             say(f"recording {pulse.newest} has begun: {pulse.command}  (:run {pulse.newest} shows it)")
         elif pulse.run == before.run and before.finished is None and pulse.finished is not None:
@@ -167,8 +171,8 @@ class Following:
     def _renew(self) -> None:
         app = self._app
         if app.tasks.is_running:
-            self._pulse = None  # again, at the next look
-            return
+            return  # at the next look
+        self._stale = False
         self._settle_folds()
         if self.is_on:
             if self.until_hit:
@@ -178,12 +182,16 @@ class Following:
             app.tasks.ask("renew", app.browser.renewed(), self._take_renewed)
 
     def _take_renewed(self, answer: Any) -> None:
-        if not self._app.tasks.is_running:
+        if self._app.tasks.is_running:
+            self._stale = True
+        else:
             self._app.browser.renew(answer)
             self._settle()
 
     def _take_newest(self, answer: Any) -> None:
-        if not self._app.tasks.is_running and self.is_on:
+        if self._app.tasks.is_running or not self.is_on:
+            self._stale = True
+        else:
             self._app.browser.take_newest(answer)
             self._settle()
 
@@ -230,13 +238,19 @@ class Following:
         def question(database: Database) -> tuple[Row | None, Seen]:
             return find_new(database, query, pattern, show, before, shown=shown)
 
-        if "hit" not in app.tasks.asked():
+        if "hit" in app.tasks.asked():
+            self._stale = True  # it may know less
+        else:
             app.tasks.ask("hit", question, self._take_hit)
 
     def _take_hit(self, answer: tuple[Row | None, Seen]) -> None:
-        row, self._until = answer
+        row, seen = answer
         app = self._app
-        if row is not None and self.until_hit and not app.tasks.is_running:
+        if row is not None and app.tasks.is_running:
+            self._stale = True  # it is found again
+            return
+        self._until = seen
+        if row is not None and self.until_hit:
             self.stop()
             app.bell()
             app.say("found")
