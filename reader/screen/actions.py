@@ -544,7 +544,7 @@ class Actions:
             self.app.quit()
             return None
         if word == "e":
-            return self._open(os.path.expanduser(rest) or self.app.path)
+            return self.open(os.path.expanduser(rest) or self.app.path)
         if word in ("n", "p", "x"):
             return self._other_run(word)
         if word == "f":
@@ -581,7 +581,7 @@ class Actions:
         )
         return result
 
-    def _open(self, path: str) -> Task[None]:
+    def open(self, path: str) -> Task[None]:
         """Another database. Where it cannot be read, this one stays."""
         from ..database import Database
 

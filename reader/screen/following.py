@@ -34,6 +34,7 @@ class Following:
         self._app = app
         self._watch = live.Watch()  # the database thread's
         self._pulse: Pulse | None = None
+        self._file: tuple[int, int] | None = None  # that is read; another one may take its name
         self._looked = self._told = self._refined = 0.0
         self._behind = False  # the run has grown since its course was read
         self._stale = False  # something has changed since the events on the screen were read
@@ -76,10 +77,18 @@ class Following:
         before, self._pulse = self._pulse, pulse
         if pulse == before:
             return False
+        app = self._app
+        is_another = self._file is not None and pulse.file not in (None, self._file)
+        if is_another and app.tasks.is_running:
+            self._pulse = None  # at the next look
+            return True
+        self._file = pulse.file or self._file
+        if is_another:
+            app.tasks.run(app.actions.open(app.path))
+            return True
         self._announce(before, pulse)
         if pulse.newest is None:
             return True
-        app = self._app
         if not app.runs and app.browser.view.run is None and not app.tasks.is_running:
             app.browser.view = View(pulse.newest, app.browser.view.filter)  # the first recording begins
             app.browser.forget()
@@ -96,7 +105,7 @@ class Following:
 
     def _announce(self, before: Pulse | None, pulse: Pulse) -> None:
         say = self._app.say
-        if pulse.gone and not (before and before.gone):
+        if pulse.file is None and (before is None or before.file is not None):
             say("the database has been removed; what was read of it stays here", "error")
         elif before is None:
             return

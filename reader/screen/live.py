@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..database import Database, DatabaseError
@@ -35,8 +36,8 @@ class Start(NamedTuple):
 class Pulse(NamedTuple):
     """What tells at a glance whether something has changed."""
 
-    version: tuple[int, ...]  # of the database's content
-    gone: bool  # there is no file of this name any more
+    version: tuple[int, int]  # of the database's content
+    file: tuple[int, int] | None  # which file it is; None: there is none of this name any more
     newest: int | None  # recording, and its command
     command: str
     run: int | None  # that is shown ...
@@ -93,13 +94,12 @@ class Watch:
         )
         number, command = newest[0] if newest else (None, b"")
         _, finished, status, evicted = state[0] if state else (None, None, None, 0)
-        try:
+        written, file = 0, None
+        with suppress(OSError):
             there = os.stat(database.path)
-            gone, file = False, (there.st_dev, there.st_ino, 0 if _is_live(state) else there.st_mtime_ns)
-        except OSError:
-            gone, file = True, (0, 0, 0)
+            written, file = 0 if _is_live(state) else there.st_mtime_ns, (there.st_dev, there.st_ino)
         damages = len(database.damages())
-        return Pulse((version, *file), gone, number, text(command), run, finished, status, evicted, damages)
+        return Pulse((version, written), file, number, text(command), run, finished, status, evicted, damages)
 
     def course(self, database: Database, run: int | None, width: int, anew: bool) -> Course:
         """All of it; anew: nothing that was read before counts. width: columns of the minimap."""
