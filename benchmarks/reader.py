@@ -21,6 +21,7 @@ from benchmarks.terminal import ROWS, Redraw, Terminal
 from benchmarks.variants import PYTRACE, Options
 
 READ = (*PYTRACE.command[: PYTRACE.command.index("-q")], "read")
+QUIET = 0.3  # s without a byte
 FRAME = 12  # rows of a full screen that need not be events, at most
 LAST = r"report\(done=10"  # of the few calls, the last: behind nine tenths of the recording
 ABSENT = "nowhere to be found"
@@ -61,9 +62,11 @@ class Recording:
         self._choice = random.Random(1)
 
     def open(self) -> Terminal:
-        """A reader that has drawn its first page."""
+        """A reader that has drawn its first page, and what it looks up afterwards."""
         reader = Terminal([*READ, str(self.path)])
         reader.wait(lambda: bool(reader.idles), "at the start")
+        while reader.listen(QUIET):
+            pass
         return reader
 
     def random_time(self) -> bytes:
