@@ -94,5 +94,7 @@ def test_many_sizes_at_once(reads: Reads, journal: Path) -> None:
     before = reader.lines[1:]
     for step in range(30):
         reader.resize(40 - step, 120 - 3 * step).press("j" if step % 2 else "k")
-    reader.resize(40, 120).press("g", "ctrl l").wait(lambda screen: screen.lines[1:] == before, "the first screen")
+    reader.resize(40, 120).press("g", "ctrl l").wait(
+        lambda screen: screen.lines[1:] == before, "the first screen"
+    )
     reader.quit()

@@ -1,0 +1,43 @@
+"""Thousands of keys by chance against a recording that grows and is evicted: no exception, no standing
+still, and what is on the screen is always what is drawn anew.
+
+$PYTRACE_WALK: so many rounds instead of a few. A walk that failed is told by its seed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from conftest import Reads
+from walk import Shop, Walk
+
+ROUNDS = int(os.environ.get("PYTRACE_WALK", "4"))
+FIRST = int(os.environ.get("PYTRACE_WALK_SEED", "1"))
+
+
+def test_random_walk(reads: Reads, tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    try:
+        shop.step(200)
+        shop.pause()
+        reader = reads(shop.database, EDITOR="true").settled()
+        for seed in range(FIRST, FIRST + ROUNDS):
+            walk = Walk(reader, seed)
+            try:
+                shop.go()
+                walk.steps(80)
+                shop.pause()
+                walk.catch_up(shop.events())
+                walk.compare()
+                for _ in range(4):
+                    walk.steps(15)
+                    walk.compare()
+            except AssertionError as error:
+                raise AssertionError(walk.story([])) from error
+            assert walk.slow == [], f"seed {seed}"
+        assert shop.end() == 0
+        reader.press("esc", "esc", "esc").settled()
+        reader.quit()
+    finally:
+        shop.close()
