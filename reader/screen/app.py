@@ -133,7 +133,7 @@ class App:
             and not self.tasks.asked() - {"pulse", "minimap"}
         ):
             self._owed = False
-            if gc.get_freeze_count() == 0:  # what is there now stays: no collection needs to look at it
+            if not gc.isenabled():  # what is there now stays: no collection needs to look at it
                 gc.freeze()
                 gc.enable()
             if self._idle_fd >= 0:
@@ -189,7 +189,9 @@ class App:
                 if not self.prompts.is_open:
                     self._keys.popleft()
                     self.say("stopped")
-            self._draw()
+            # what has to be asked for is drawn when it is there; drawing now would only hold up its thread
+            if self.prompts.is_open or not self.tasks.is_running:
+                self._draw()
 
     def _key(self, key: str | tuple[Any, ...]) -> None:
         self.message = None
