@@ -363,7 +363,7 @@ class Actions:
                 raise Mistake("this event is in no recorded call")
         around = yield lambda database: span(database, row)
         changed = folds.open(around) if item.closed else folds.close(around)
-        at = browser.cursor - browser.top
+        at = browser.row()
         browser.view = dataclasses.replace(browser.view, folds=changed)
         browser.forget()
         yield from browser.show((row[2], row[0]), at if row is item.row else None)

@@ -72,6 +72,7 @@ class App:
         self.detail_top = 0
         self._stack_of: tuple[int, int] | None = None  # event and count
         self._detail_of: Item | None = None
+        self._detail_at = 0  # the event that the pane has been scrolled in
         self._count = ""  # digits typed so far
         self._prefix = ""  # a key that waits for another one
         self._last_command = ""
@@ -361,7 +362,7 @@ class App:
             self._stack_of = top[0], rows
             self.tasks.ask("stack", lambda database: live.stack(database, top, rows), self._take_stack)
         if self.layout.panes["detail"] and current != self._detail_of:
-            self._detail_of, self.detail_top = current, 0
+            self._detail_of = current
             if current is None:
                 self.detail = None
             else:
@@ -373,6 +374,8 @@ class App:
         self.stack = rows
 
     def _take_detail(self, detail: Detail) -> None:
+        if self._detail_at != detail.row[0]:  # another event: from its beginning
+            self._detail_at, self.detail_top = detail.row[0], 0
         self.detail = detail
 
     def toggle(self, pane: str) -> bool:
@@ -390,7 +393,7 @@ class App:
     def forget(self) -> None:
         """Everything is to be read and drawn anew."""
         self._screen.clear()
-        self.stack, self.detail = [], None
+        self.stack = []
         self._stack_of = self._detail_of = None
         self.change_look(self.look)
         self.following.forget(anew=True)

@@ -299,7 +299,7 @@ class Browser:
     def screen_back(self) -> Task[None]:
         """The screen moves back by itself: what was above its first line ends on its last."""
         while self.wrap and self.top < self.height and not self.began:
-            yield from self._load_before()  # wrapped lines are as high as they are
+            yield from self._load_before()
         lines = self._room_above(self._top(), self.height) if self.wrap else self.height
         yield from self.scroll(-max(lines, 1))
 
@@ -359,10 +359,21 @@ class Browser:
         index = min(index, len(self.items) - 1)
         if row is None:
             is_shown = self._top() <= index < self._top() + self.fitting(self._top())
-            row = index - self.top if is_shown else self.height // 3
-        self.cursor = index
-        self.top = index - (self._room_above(index, row) if self.wrap else row)
+            row = self._rows_to(index) if is_shown else self.height // 3
+        self.cursor = self.top = index
+        if self.wrap:
+            while self.cursor < row and not self.began:  # wrapped lines are as high as they are
+                yield from self._load_before()
+            row = self._room_above(self.cursor, row)
+        self.top = self.cursor - row
         yield from self.settle()
+
+    def row(self) -> int:
+        """The row of the cursor's line, among those with events."""
+        return self._rows_to(self.cursor)
+
+    def _rows_to(self, index: int) -> int:
+        return sum(self._height(item) for item in self.items[self._top() : index])
 
     def _room_above(self, index: int, rows: int) -> int:
         """How many items before this one fit into so many rows."""
@@ -376,7 +387,7 @@ class Browser:
     def place(self) -> Place:
         """Where we are, to come back to."""
         item = self.current
-        return Place(self.view, item.position if item else None, self.cursor - self.top)
+        return Place(self.view, item.position if item else None, self.row())
 
     def return_to(self, place: Place) -> Task[None]:
         """To a place where we were."""
