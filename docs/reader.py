@@ -57,7 +57,7 @@ Characters that would act on the terminal (controls, escape sequences, what turn
 ## Searching and filtering
 
 `/` takes a regular expression and goes to the next line that matches, as it is shown: hidden columns are not searched, folded calls are, and are opened. While you
-type, the first hit is shown. `n` and `N` go on, and begin again at the other end. A hundred million events pass in a second or two where the expression has
+type, the first hit is shown. `n` and `N` go on, and begin again at the other end. A hundred million events pass in five to ten seconds where the expression has
 a word in it that a name or a value must contain; where it has none (`^.{80}$`), each line is made and tried, some hundred thousand a second, and the status line
 tells how far it is. Any key stops it. An expression that would take for ever on one line is ended after a quarter of a second, and says so.
 
@@ -72,7 +72,8 @@ how the program ends. The reader holds no lock and no transaction: recording nev
 
 ## Keys
 
-A number N typed before a key counts. What `less` has means what it means in `less`.
+A number N typed before a key counts. Keys that `less` has do what they do there, but for `Enter`, `r`, `t` and `T`; of its switches `-i`, `-S` and `-N`
+are the same.
 
 """
 

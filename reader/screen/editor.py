@@ -1,4 +1,4 @@
-"""Which command opens a file at a line in the user's editor. Called by the app, which then runs it."""
+"""Which command opens a file at a line in the user's editor. Called by actions.py; the app runs it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What was typed into a prompt earlier, also by other readers: a file for each kind of prompt.
 
-Called by the app. The files are in $XDG_STATE_HOME/pytrace (~/.local/state/pytrace), for their owner
+Called by prompts.py. The files are in $XDG_STATE_HOME/pytrace (~/.local/state/pytrace), for their owner
 alone: what is asked of a recording may say as much as the recording does. $PYTRACE_HISTORY=off keeps
 nothing. Where nothing can be read or kept, lines last as long as the reader; nobody is told.
 """

@@ -1,6 +1,6 @@
 """The table of commands and their keys: what the app looks keys up in, and what help is made from.
 
-Names of keys are urwid's. A command's name, without its dashes, is a method of Actions; it can be typed
+Names of keys are urwid's. A command's name, with _ for -, is a method of Actions; most can be typed
 behind `:`, too. N: the number that was typed before the key.
 """
 
@@ -158,7 +158,7 @@ LINE_COMMANDS = (
     ("filter F", "sets a filter"),
     ("time T", "goes to a time"),
     ("slow DURATION", "what counts as a slow call, such as 5ms"),
-    ("width COLUMN N", "the width of a column: time, duration, process, thread"),
+    ("width COLUMN N", "the width of a column: time, duration, run, process, thread"),
     ("copy FILE", "writes the line, copy-value the value, to a new file"),
     ("level N", "shows N levels of calls"),
 )

@@ -1,4 +1,4 @@
-"""A list to choose from: filters that find something, what `*` offers, values to copy. Called by the app."""
+"""A list to choose from: filters that find something, what `*` offers, values. Opened by prompts.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The run's time as one line: where there are events, exceptions, losses and hits, and where we are."""
+"""The run's time as one line: where there are events, exceptions, losses and hits, and where we are.
+
+Called by layout.py, with the cells that timeline.py makes.
+"""
 
 from __future__ import annotations
 

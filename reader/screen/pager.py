@@ -1,4 +1,4 @@
-"""A page of text to scroll: help. Knows nothing of recordings."""
+"""A page of text to scroll: help. Opened by prompts.py; knows nothing of recordings."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The line at the bottom of the screen in which something is typed: a filter, a search, a command.
 
-Called by the app, which hands it keys and looks at `result`. It knows nothing of what is typed: what can
+Opened by prompts.py, which hands it keys and looks at `result`. It knows nothing of what is typed: what can
 be completed and what is a mistake it is told by functions (asking.py has those of filters). The line
 itself is line_editor.py, the list of what can be completed candidates.py.
 """

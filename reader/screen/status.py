@@ -1,4 +1,4 @@
-"""The status line, and what `=` says: where we are, and what is going on."""
+"""The status line (for layout.py), and what `=` says (for actions.py): where we are, and what is going on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Points in time as people type them to go there: those of the filter, and `-2s` before the end."""
+"""Points in time as people type them to go there: those of the filter, and `-2s` before the end. Called by
+actions.py."""
 
 from __future__ import annotations
 
