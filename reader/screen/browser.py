@@ -179,7 +179,7 @@ class Browser:
     def settle(self) -> Task[None]:
         """Makes `top` and `cursor` what they can be, with events for the whole screen."""
         while True:
-            if self.top < 0 and not self.began:
+            if not self.began and (self.top < 0 or (self.top == 0 and self.header)):
                 yield from self._load_before()
             elif self.top + self.height > len(self.items) and not self.ended:
                 yield from self._load_after()
