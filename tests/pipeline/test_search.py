@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pytracer.reader.database import Database
 from pytracer.reader.model import EVENT, Row
 from pytracer.reader.query import EVERY, Query
+from pytracer.reader.screen import search
 from pytracer.reader.screen.lines import Liner
 from pytracer.reader.screen.literals import Shown
 from pytracer.reader.screen.look import Look
@@ -74,14 +75,14 @@ VALUES = (
 def fill(path: Path) -> None:
     with Handmade(path) as made:
         run = made.run()
-        made.thread(run, 2, 12345678, "")
+        made.thread(run, 2, 23456789, "")
         made.thread(run, 3, 103, "deadbeef\x85worker_3")
         made.type(run, 1, "app.Order")
+        made("INSERT INTO sqlite_sequence VALUES ('segment', 5000)")
         for number, name in enumerate(NAMES, 1):
             arguments = ("user", "n", "größe", "x\n1")[: number % 5]
-            made.code(
-                run, number, name, arguments, module="app.shop", file=f"/srv/f_{number}.py", line=number * 7
-            )
+            file = f"/srv/f_{number}.py"
+            made.code(run, number, name, arguments, module="app.shop", file=file, line=7**number)
         values = iter(VALUES * 40)
         for sequence in range(12):
             events = []
@@ -90,11 +91,14 @@ def fill(path: Path) -> None:
                 events += [
                     event("call", number, *given, time=3 + sequence),
                     event("log", number, next(values), next(values), time=0, names=("é\x1bnote",)),
-                    event("raise", number, ValueError(f"no {number}"), time=1, line=70 + number),
+                    event("raise", number, ValueError(f"no {number}"), time=1, line=7**number),
                     event("return", number, next(values), time=number * 1000, elapsed=number * 77_777),
                 ]
             events.append(event("lost", 1204 * sequence, time=9))
-            made.segment(run, events, stream=1 + sequence % 3, sequence=sequence, start=sequence * 7_000)
+            made.segment(
+                run, events, stream=1 + sequence % 3, sequence=sequence, start=sequence * 7_000,
+                base_depth=87654321 if sequence == 6 else 0,
+            )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -164,8 +168,10 @@ def test_any_word_of_the_lines_is_found(searched: Searched, look: Look) -> None:
     words = {word for line in searched.lines(look) for word in re.findall(r"[^\W_]+|\w+", line)}
     pieces = {word[start:] for word in words if len(word) < 40 for start in range(min(len(word), 6))}
     pieces |= {word[:3] for word in words}
-    numbers = {piece for piece in pieces if piece.isdigit()}
-    for piece in (*sorted(pieces - numbers), *Random(7).sample(sorted(numbers), 20)):
+    numbers = sorted(piece for piece in pieces if piece.isdigit())
+    large = [piece for piece in numbers if len(piece) >= 8]
+    some = Random(7).sample(numbers, 20) + Random(7).sample(large, min(len(large), 30))
+    for piece in (*sorted(pieces.difference(numbers)), *some):
         for ignore_case in (True, False):
             pattern = Pattern(re.escape(piece), ignore_case)
             expected = searched.expected(pattern, look, None, False)
@@ -174,9 +180,13 @@ def test_any_word_of_the_lines_is_found(searched: Searched, look: Look) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [r"bob.*\bbob", "x=.*1", r"n=12345678", "1,204", r"42\)", r"\(77\)", "^$", "x*", "", r"(?<=user=)'bob'"],
-)
-def test_some_expressions(searched: Searched, text: str) -> None:
+    [
+        r"bob.*\bbob", "x=.*1", "n=12345678", "1,204", r"42\)", "23456789", "87654321", "nksk", "^$", "x*",
+        "", "(?<=user=)'bob'",
+    ],
+)  # fmt: skip
+def test_some_expressions(searched: Searched, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_PAGE", 7)  # many pages
     for start, backwards in ways(searched):
         pattern = Pattern(text)
         expected = searched.expected(pattern, LOOKS[0], start, backwards)
