@@ -4,8 +4,9 @@ take long. Called by search.py.
 
 A literal piece of the expression is cut into runs of letters, digits and _. The fields that a line shows
 have other characters between them, so each run stands within one field, or is written by the line itself:
-digits, units of time, a few words. The predicate asks for the runs that must be in a field. It may let
-through more than matches, never less; whatever is not understood here asks for nothing.
+digits, units of time, a few words. The predicate asks for the runs that must be in a field; of what is not
+ASCII, that a field has something that is not. It may let through more than matches, never less; whatever is
+not understood here asks for nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _RUN = re.compile(r"[A-Za-z0-9_]+")
 # name=value) tells that a run is the event's.
 _WORDS = ("line", "some", "events", "lost", "running")
 _UNITS = re.compile(r"[0-9numsh]*")
+_OWN = "µ\u03bc\u039c…"  # and what ignoring case makes the same
 _MOST_UNITS = 2  # letters: 12ms, 2m05s
 _DIGITS = 8  # no time or duration has so many in a row; a number that has them is as large as this:
 _LARGE = 10 ** (_DIGITS - 1)
@@ -149,6 +151,8 @@ def _condition(need: Need, shown: Shown) -> str | None:
     if isinstance(need, str):
         longest = sorted(_runs(need, shown), key=len, reverse=True)[:_MOST_RUNS]
         conditions = [_holds(run, shown) for run in longest]
+        if any(not character.isascii() and character not in _OWN for character in need):
+            conditions.append(_foreign(shown))
     else:
         conditions = [c for c in (_condition(member, shown) for member in need.members) if c]
     conditions = list(dict.fromkeys(conditions))
@@ -175,9 +179,18 @@ def _is_own(run: str, shown: Shown) -> bool:
     return any(run in word for word in _WORDS) or (letters <= _MOST_UNITS and bool(_UNITS.fullmatch(run)))
 
 
+def _fields(shown: Shown) -> list[str]:
+    return ["thread", "module", "func", *(["file"] if shown.files else [])]
+
+
+def _foreign(shown: Shown) -> str:
+    """Some text is not only ASCII."""
+    each = " ".join(f"(not (plain {field}))" for field in _fields(shown))
+    return f"(or {each} (any (or (not (plain name)) (not (plain value)))))"
+
+
 def _holds(run: str, shown: Shown) -> str:
-    fields = ["thread", "module", "func", *(["file"] if shown.files else [])]
-    each = " ".join(_contains(field, run) for field in fields)
+    each = " ".join(_contains(field, run) for field in _fields(shown))
     if run.isdigit():
         each += "".join(f" (>= {field} {_LARGE})" for field in ("pid", "tid", "line", "depth"))
     return f"(or {each} (any (or {_contains('name', run)} {_contains('value', run)})))"
