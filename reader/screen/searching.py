@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from ..model import Row
 from ..query import Query
+from . import moves
 from .browser import Task
 from .model import Item, Line, Position
 from .places import Place
+from .view import View
 
 if TYPE_CHECKING:
     from ..database import Database
@@ -139,6 +141,10 @@ class Searching:
         item = app.browser.current
         start = item.position if item else None
         events = app.browser.events()
+        if app.following.is_live():  # what comes meanwhile might be more than can be searched meanwhile
+            run = View(app.browser.view.run).events(app.runs)
+            newest, _ = yield lambda database: moves.before(database, run, None, 1)
+            events = events.also("time <= ?", newest[0][2]) if newest else events
         search = partial(
             find, query=events, pattern=pattern, show=self.shower(), backwards=backwards,
             shown=self.shown(),
