@@ -23,7 +23,7 @@ struct predicate {
     enum op op;
     enum field field;
     uint32_t cost;
-    bool is_rest;         /* a group that predicate_rest has made */
+    bool is_rest;         /* a group that rest_group has made */
     bool not_integer;     /* of a condition on a text: no integer as shown meets it */
     bool not_floating;    /* ... no float */
     bool not_numbered;    /* ... nor does "argument N" */
@@ -885,13 +885,20 @@ void predicate_rest_free(const struct predicate *rest)
     free((void *)(uintptr_t)rest);
 }
 
-/* A group of rests; they become its own, also where it answers NULL (no memory). */
-static const struct predicate *rest_group(enum op op, const struct predicate *const *rests, size_t count)
+/* What is left of a group by what is left of its members: the group itself, where that is all of it. The
+ * rests become its own, also where it answers NULL (no memory). */
+static const struct predicate *rest_group(const struct predicate *group, const struct predicate *const *rests,
+                                          size_t count)
 {
-    struct predicate *made = make(op, FIELD_ID);
+    size_t same = 0;
+    while (same < count && rests[same] == group->members.all[same])
+        same++;
+    if (same == group->members.count)
+        return group;
+
+    struct predicate *made = make(group->op, FIELD_ID);
     struct predicate **all = malloc((count ? count : 1) * sizeof *all);
     bool whole = made && all;
-
     for (size_t i = 0; i < count; i++)
         whole = whole && rests[i];
     if (!whole) {
@@ -932,7 +939,7 @@ static enum answer reduce_members(const struct predicate *group, const struct fa
         for (size_t i = 0; i < count; i++)
             predicate_rest_free(rests[i]);
     else
-        *rest = count == 1 ? rests[0] : rest_group(group->op, rests, count);
+        *rest = count == 1 ? rests[0] : rest_group(group, rests, count);
     free(rests);
     return answer;
 }
@@ -951,7 +958,7 @@ static enum answer reduce(const struct predicate *predicate, const struct facts 
     case OP_NOT:
         answer = reduce(predicate->members.all[0], facts, in_any, rest);
         if (answer == MAYBE)
-            *rest = rest_group(OP_NOT, rest, 1);
+            *rest = rest_group(predicate, rest, 1);
         return not(answer);
     case OP_ANY:
         if (ask_any(predicate->members.all[0], facts) == NEVER)
@@ -960,7 +967,7 @@ static enum answer reduce(const struct predicate *predicate, const struct facts 
         if (answer == ALWAYS) /* if it has one */
             *rest = predicate;
         else if (answer == MAYBE)
-            *rest = rest_group(OP_ANY, rest, 1);
+            *rest = rest_group(predicate, rest, 1);
         return answer == NEVER ? NEVER : MAYBE;
     default:
         *rest = predicate;
@@ -971,9 +978,10 @@ static enum answer reduce(const struct predicate *predicate, const struct facts 
 
 const struct predicate *predicate_rest(const struct predicate *predicate, const struct facts *facts)
 {
+    static const struct predicate always = {.op = OP_AND}, never = {.op = OP_OR};
     const struct predicate *rest;
     enum answer answer = reduce(predicate, facts, false, &rest);
-    return answer == MAYBE ? rest : rest_group(answer == ALWAYS ? OP_AND : OP_OR, NULL, 0);
+    return answer == MAYBE ? rest : answer == ALWAYS ? &always : &never;
 }
 
 /* ---- trails -------------------------------------------------------------------------------- */
