@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[1:1] = [str(ROOT / "tests" / "terminal"), str(ROOT / "tests" / "pipeline")]
 
 from pyte.screens import Char  # noqa: E402
+
 from reader import Reader  # noqa: E402
 from recording import record  # noqa: E402
 

@@ -158,6 +158,8 @@ class Database:
                 if self._changed():
                     continue
                 raise explained(self.path, error) from error
+            except OverflowError:
+                raise DatabaseError("this number is larger than any in a recording") from None
             except UnicodeDecodeError as error:
                 raise Damaged(self.path, str(error)) from error
             if not self._changed():
@@ -177,15 +179,18 @@ class Database:
         mode = "mode=ro&immutable=1" if self._seen else "mode=ro"
         uri = f"file:{quote(os.fsencode(os.path.abspath(self.path)))}?{mode}"
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        self._connection = connection = apsw.Connection(uri, flags=flags)
-        connection.set_busy_timeout(_BUSY_MS)
-        connection.execute("PRAGMA trusted_schema = OFF").fetchall()
-        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}").fetchall()
-        connection.enable_load_extension(True)
-        connection.load_extension(extension_path())
-        connection.enable_load_extension(False)
-        _provide_zstd(connection)
-        connection.set_progress_handler(self._look, _STEPS, id=Database)
+        try:
+            self._connection = connection = apsw.Connection(uri, flags=flags)
+            connection.set_busy_timeout(_BUSY_MS)
+            connection.execute("PRAGMA trusted_schema = OFF").fetchall()
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}").fetchall()
+            connection.enable_load_extension(True)
+            connection.load_extension(extension_path())
+            connection.enable_load_extension(False)
+            _provide_zstd(connection)
+            connection.set_progress_handler(self._look, _STEPS, id=Database)
+        except apsw.Error as error:
+            raise explained(self.path, error) from error
         return connection
 
     def _look(self) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from .filter import Filter
-    from .model import Run
+    from .model import Row, Run
     from .render import Renderer
 
 _LOOK_SECONDS = 0.05  # --follow: between two looks at the database
@@ -120,10 +120,17 @@ class _Print:
             return render.csv_renderer()
         from .signatures import Signatures
 
+        signatures = Signatures()
+
+        def has_arguments(event: Row) -> bool:
+            if event not in signatures:
+                signatures.read(self.database, event[1])
+            return signatures.has_arguments(event)
+
         return render.TextRenderer(
             [source for run in self.runs for source in self.database.sources(run.id)],
             colour=_wants_colour(self.options.color),
-            has_arguments=Signatures(self.database).has_arguments,
+            has_arguments=has_arguments,
         )
 
     def _about(self, id: int) -> int:

@@ -9,28 +9,37 @@ _LATE = 2000  # processes define in turns: smaller numbers than the highest may 
 
 
 class Signatures:
-    """The functions of the runs that are asked about; read when one is not known yet."""
+    """The functions of some runs, as far as they were read. One thread may read while others look."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self) -> None:
         self._known: dict[tuple[int, bytes, bytes, bytes, int], bool] = {}
         self._highest: dict[int, int] = {}  # number of a code object, by run
 
-    def has_arguments(self, event: Row) -> bool:
-        """Whether the function that an event is in has arguments. Raises DatabaseError."""
-        _, run, _, _, _, _, _, module, func, file, line, _, _, _ = event
-        function = (run, module, func, file, line)
-        if function not in self._known:
-            self._read(run)
-        return self._known.setdefault(function, False)
+    def __len__(self) -> int:
+        return len(self._known)
 
-    def _read(self, run: int) -> None:
-        rows = self._database.query(
+    def __contains__(self, event: Row) -> bool:
+        return _function(event) in self._known
+
+    def has_arguments(self, event: Row) -> bool:
+        """Whether the function that an event is in has arguments, as far as that is known."""
+        return self._known.get(_function(event), False)
+
+    def read(self, database: Database, run: int) -> None:
+        """Adds the functions that a run has by now. Raises DatabaseError."""
+        highest = self._highest.get(run, 0)
+        rows = database.query(
             "ibbbii",
             "SELECT number, CAST(module AS BLOB), CAST(func AS BLOB), CAST(file AS BLOB), line,"
             " arguments <> '[]' FROM code WHERE run = ? AND number > ?",
-            (run, self._highest.get(run, 0) - _LATE),
+            (run, highest - _LATE),
         )
         for number, module, func, file, line, any in rows:
             self._known[run, module, func, file, line] = bool(any)
-            self._highest[run] = max(number, self._highest.get(run, 0))
+            highest = max(number, highest)
+        self._highest[run] = highest
+
+
+def _function(event: Row) -> tuple[int, bytes, bytes, bytes, int]:
+    _, run, _, _, _, _, _, module, func, file, line, _, _, _ = event
+    return run, module, func, file, line

@@ -15,6 +15,7 @@ from ..model import Row, text
 from . import keys, moves
 from .browser import Task
 from .folds import ENTERS, Folds, span
+from .places import Place
 from .status import whereabouts
 from .view import View
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .app import App
 
 Count = int | None
+_FAR = 10_000  # the N-th next of something
 _TIMES = ("clock", "date", "start", "off")
 
 
@@ -157,8 +159,14 @@ class Actions:
         )
 
     def caller(self, count: Count) -> Task[None]:
-        for _ in range(min(count or 1, 1000)):
-            yield from self._structural(moves.caller, "this is the outermost call")
+        start = row = self._row()
+        for _ in range(min(count or 1, _FAR)):
+            above = yield partial(moves.caller, row=row)
+            if above is None:
+                self.app.say("this is the outermost call")
+                break
+            row = above
+        yield from self._go(start, row)
 
     def first_callee(self, count: Count) -> Task[None]:
         return self._structural(moves.first_callee, "it made no call")
@@ -174,15 +182,19 @@ class Actions:
 
     def _next(self, move: Callable[..., Row | None], count: Count, nothing: str) -> Task[None]:
         """The N-th next of something within run and filter."""
-        row, events = self._row(), self.browser.events()
-        for left in range(min(count or 1, 10_000), 0, -1):
+        start, events = self._row(), self.browser.events()
+        row = start
+        for _ in range(min(count or 1, _FAR)):
             found = yield partial(move, query=events, row=row)
             if found is None:
-                self.app.say(nothing if left == (count or 1) else f"{nothing}; this is the last one")
+                self.app.say(nothing if row is start else f"{nothing}; this is the last one")
                 break
             row = found
-        if row is not self._row():
-            yield from self.browser.go(row)
+        yield from self._go(start, row)
+
+    def _go(self, start: Row, row: Row) -> Task[None]:
+        if row is not start and not (yield from self.browser.go(row)):
+            self.app.say("the filter hides it: & with an empty line shows all events")
 
     def next_function(self, count: Count) -> Task[None]:
         return self._next(
@@ -282,7 +294,6 @@ class Actions:
             self.app.say(nothing)
             return
         yield from self.browser.return_to(place)
-        self.app.view_changed()
 
     def mark(self, letter: str) -> None:
         self.app.marks.set(letter, self.browser.place())
@@ -296,10 +307,13 @@ class Actions:
         else:
             place = self.browser.trail.latest if letter == "'" else self.app.marks.get(letter)
             if place is None:
-                raise Mistake(f"there is no mark {letter}: m{letter} sets one")
+                known = letter.isalpha() and len(letter) == 1
+                raise Mistake(
+                    f"there is no mark {letter}: m{letter} sets one" if known else "there was no jump yet"
+                    if letter == "'" else "a mark is a letter, or one of ' ^ $"
+                )  # fmt: skip
             self._remember()
             yield from self.browser.return_to(place)
-            self.app.view_changed()
 
     # ---- searching ----
 
@@ -345,7 +359,6 @@ class Actions:
         tree = parse(wanted) if wanted.strip() else None
         self._remember()
         yield from self.browser.change(dataclasses.replace(self.browser.view, filter=tree))
-        self.app.view_changed()
         if tree is not None and not self.browser.items:
             yield from self.app.prompts.corrections(tree)
 
@@ -364,9 +377,8 @@ class Actions:
         around = yield lambda database: span(database, row)
         changed = folds.open(around) if item.closed else folds.close(around)
         at = browser.row()
-        browser.view = dataclasses.replace(browser.view, folds=changed)
-        browser.forget()
-        yield from browser.show((row[2], row[0]), at if row is item.row else None)
+        view = dataclasses.replace(browser.view, folds=changed)
+        yield from browser.switch(Place(view, (row[2], row[0]), at if row is item.row else None))
 
     def _check_unfiltered(self) -> None:
         if self.browser.view.filter is not None:
@@ -492,7 +504,7 @@ class Actions:
             case "minimap" | "stack":
                 app.say(f"{name}: {'on' if app.toggle(name) else 'off'}")
                 return self.browser.settle()
-            case "time":
+            case "times":
                 change["time"] = _TIMES[(_TIMES.index(look.time) + 1) % len(_TIMES)]
                 shown = {
                     "clock": "of the day",
@@ -518,9 +530,7 @@ class Actions:
 
     def redraw(self, count: Count) -> Task[None]:
         self.app.forget()
-        place = self.browser.place()
-        self.browser.forget()
-        return self.browser.return_to(place) if place.position else self.browser.first()
+        return self.browser.switch(self.browser.place())
 
     def help(self, count: Count) -> None:
         self.app.prompts.help()
@@ -536,9 +546,9 @@ class Actions:
         rest = rest.strip()
         if not word:
             return None
-        if word.isdigit() and not rest:
-            return self.first(int(word))
-        if word.endswith("%") and word[:-1].isdigit():
+        if word.isdecimal() and not rest:
+            return self.first(_number(word, "events"))
+        if word.endswith("%") and word[:-1].isdecimal():
             return self.percent(int(word[:-1]))
         if word == "q":
             self.app.quit()
@@ -566,9 +576,7 @@ class Actions:
             return None
         if word in {switch.name for switch in keys.SWITCHES} and not rest:
             return self.set(word)
-        known = {
-            command.name for command in keys.COMMANDS if command.name not in ("mark", "to-mark", "switch")
-        }
+        known = {command.name for command in keys.TYPED}
         if word not in known:
             from difflib import get_close_matches
 
@@ -577,7 +585,7 @@ class Actions:
                 f"there is no command {word}" + (f": did you mean {near[0]}?" if near else "; h shows all")
             )
         result: Task[None] | None = getattr(self, word.replace("-", "_"))(
-            int(rest) if rest.isdigit() else None
+            _number(rest, "") if rest.isdecimal() else None
         )
         return result
 
@@ -603,16 +611,13 @@ class Actions:
         if wanted == "all":
             return self.show_run(None)
         numbers = [run.id for run in self.app.runs]
-        if not wanted.isdigit() or int(wanted) not in numbers:
+        if not wanted.isdecimal() or int(wanted) not in numbers:
             raise Mistake(f"there are the recordings {_listed(numbers)}, and: all")
         return self.show_run(int(wanted))
 
     def show_run(self, run: int | None) -> Task[None]:
         self._remember()
-        self.browser.view = View(run, self.browser.view.filter)
-        self.browser.forget()
-        self.app.view_changed()
-        yield from self.browser.first()
+        yield from self.browser.switch(Place(View(run, self.browser.view.filter), None))
 
     def _set_slow(self, wanted: str) -> Task[None] | None:
         try:
@@ -632,7 +637,7 @@ class Actions:
 
 
 def _number(text: str, what: str) -> int:
-    if not text.strip().isdigit():
+    if not text.strip().isdecimal():
         raise Mistake(f"give a number of {what}")
     return min(int(text), 1 << 30)
 

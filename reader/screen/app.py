@@ -22,6 +22,7 @@ import urwid
 from ..database import DatabaseError
 from ..filter_tree import FilterError
 from ..model import Row, Run, Source
+from ..signatures import Signatures
 from . import keys, live, paint
 from .actions import Actions, Mistake
 from .browser import Browser
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from .detail import Detail
 
 _TICK = 0.1  # s
+_SIGNALS = ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130))  # and the exit statuses
 _COUNT_DIGITS = 12
 _WHEEL = 3  # lines
 _STAY = ("follow", "follow-until", "detail", "detail-down", "detail-up", "where", "highlight", "help")
@@ -54,9 +56,9 @@ class App:
         self.path, self.worker, self._wake = path, worker, read
         self.runs: list[Run] = start.runs
         self.sources: list[Source] = start.sources
-        self.functions: dict[live.Function, bool] = {}  # whether they have arguments
+        self.signatures = Signatures()
         self.look = Look(ascii=ascii)
-        self.browser = Browser(start.view, self.runs, self.liner())
+        self.browser = Browser(start.view, self.runs, self.liner(), self._view_changed)
         self.tasks = Tasks(worker, self._say_error, self._stopped, self._draw)
         self.layout = Layout(plain=not colours)
         self.searching, self.following, self.prompts = Searching(self), Following(self), Prompts(self)
@@ -75,6 +77,7 @@ class App:
         self._detail_at = 0  # the event that the pane has been scrolled in
         self._count = ""  # digits typed so far
         self._prefix = ""  # a key that waits for another one
+        self._pasting = False
         self._last_command = ""
         self._resized = False  # and the events for it are not there yet
         self._colours = colours
@@ -99,22 +102,31 @@ class App:
             input_filter=self._input,
         )
         loop.event_loop.watch_file(self._wake, self._woken)
-        for number, status in ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)):
-            signal.signal(number, partial(self._signalled, status))
-        loop.set_alarm_in(0, self._begun)
-        self._fit(*screen.get_cols_rows())
-        self.tasks.run(self.browser.settle())
+        handlers = {
+            number: signal.signal(number, partial(self._signalled, status)) for number, status in _SIGNALS
+        }
         try:
+            loop.set_alarm_in(0, self._begun)
+            self._fit(*screen.get_cols_rows())
+            self.tasks.run(self.browser.settle())
             loop.run()
+        except urwid.ExitMainLoop:
+            pass  # a signal, before there was a loop
         except (RuntimeError, OSError) as error:  # the terminal is gone
             if isinstance(error, RuntimeError) and "stdin" not in str(error):
                 raise
             self._status = 129
             # what could not be written must not fail again when Python ends
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
         return self._status
 
     def _begun(self, *_: object) -> None:
+        if not gc.isenabled():  # what is there now stays: no collection needs to look at it
+            gc.freeze()
+            gc.enable()
         # from here on, so that it comes behind the loop's own, which draws
         self._loop.event_loop.enter_idle(self._idle)
         self._loop.set_alarm_in(0, self._tick)  # what it asks for must not hold up the first screen
@@ -134,9 +146,6 @@ class App:
             and not self.tasks.asked() - {"pulse", "minimap"}
         ):
             self._owed = False
-            if not gc.isenabled():  # what is there now stays: no collection needs to look at it
-                gc.freeze()
-                gc.enable()
             if self._idle_fd >= 0:
                 os.write(self._idle_fd, b".")
 
@@ -209,7 +218,11 @@ class App:
             self._say_error(error)
 
     def _command_key(self, key: str) -> None:
-        if self._prefix:
+        if key in ("begin paste", "end paste"):
+            self._pasting = key == "begin paste"
+        elif self._pasting:
+            pass  # text is for prompts
+        elif self._prefix:
             self._prefixed(self._prefix, key)
         elif len(key) == 1 and key in "0123456789" and (self._count or key != "0"):
             self._count = (self._count + key)[:_COUNT_DIGITS]
@@ -385,7 +398,7 @@ class App:
         self._stack_of = self._detail_of = None
         return shown
 
-    def view_changed(self) -> None:
+    def _view_changed(self) -> None:
         """Another run or filter is shown."""
         self._stack_of = self._detail_of = None
         self.following.forget()
@@ -412,10 +425,7 @@ class App:
 
     def liner(self) -> Liner:
         """What makes lines of events, by the switches of now."""
-        return Liner(self.look, self.sources, self.runs, self._has_arguments)
-
-    def _has_arguments(self, row: Row) -> bool:
-        return self.functions.get((row[1], row[7], row[8], row[9], row[10]), False)
+        return Liner(self.look, self.sources, self.runs, self.signatures.has_arguments)
 
     def change_look(self, look: Look) -> None:
         """Lines look different from now on."""

@@ -45,7 +45,10 @@ class Browser:
     """The window of events, its first line on the screen (`top`) and the line of the cursor: indices of
     `items`. Screen sizes are in cells, `left` is the first column that is shown."""
 
-    def __init__(self, view: View, runs: list[Run], line: Callable[[Item], Line]) -> None:
+    def __init__(
+        self, view: View, runs: list[Run], line: Callable[[Item], Line], changed: Callable[[], None]
+    ) -> None:
+        """line: makes an item's line; changed: is called when another run or filter is shown."""
         self.view, self.runs = view, runs
         self.trail = Trail()
         self.rows: list[Row] = []
@@ -58,7 +61,7 @@ class Browser:
         self.wrap = False
         self.header: list[Line] = []  # above the first event, and below the last
         self.footer: list[Line] = []
-        self._line = line
+        self._line, self._changed = line, changed
         self._lines: dict[Item, Line] = {}
         self._outcomes: dict[int, Row] = {}  # of folded calls, by the calls' ids
         self._strays: set[int] = set()  # ids of ends without a beginning ...
@@ -200,7 +203,7 @@ class Browser:
         self.cursor = max(min(self.cursor, self.top + self.fitting(self.top) - 1), self.top)
 
     def _load_after(self) -> Task[None]:
-        query, position, count = self.query(), self._position(-1), max(_PAGE, 2 * self.height)
+        query, position, count = self.query(), self._position(-1), self._count()
         rows, ended = yield lambda database: moves.after(database, query, position, count, _WAIT)
         if not self.rows:
             self.began = True  # from the first event on
@@ -210,7 +213,7 @@ class Browser:
             self._take(self.rows[-_MOST:], 1)
 
     def _load_before(self) -> Task[None]:
-        query, position, count = self.query(), self._position(0), max(_PAGE, 2 * self.height)
+        query, position, count = self.query(), self._position(0), self._count()
         rows, began = yield lambda database: moves.before(database, query, position, count, _WAIT)
         if not self.rows:
             self.ended = True
@@ -239,6 +242,8 @@ class Browser:
         """What is further away than the window reaches: the ends of folded calls; and of ends that stand
         alone, whether their beginning is recorded at all."""
         folds = self.view.folding
+        if len(self._ends_seen) > _MOST:
+            self._strays, self._ends_seen = set(), set()
         alone = [row for row in folds.unmatched(self.rows) if row[0] not in self._ends_seen]
         if alone:
             found = yield lambda database: strays(database, alone)
@@ -320,38 +325,49 @@ class Browser:
             self.top += max(self.cursor - (self.top + self.fitting(self._top()) - 1), 0)
         yield from self.settle()
 
-    def first(self) -> Task[None]:
+    # What was read before stays until something else is there: a command that is stopped leaves the screen
+    # as it was. anew: nothing that was read before counts.
+
+    def first(self, anew: bool = False) -> Task[None]:
         """To the first event."""
-        if not self.began:
+        if anew or not self.began:
+            query, count = self.query(), self._count()
+            rows, ended = yield lambda database: moves.after(database, query, None, count, _WAIT)
             self.forget()
+            self.begin(rows, ended)
         self.top = self.cursor = 0
         yield from self.settle()
 
-    def last(self) -> Task[None]:
+    def last(self, anew: bool = False) -> Task[None]:
         """To the last event."""
-        if not self.ended:
+        if anew or not self.ended:
+            query, count = self.query(), self._count()
+            rows, began = yield lambda database: moves.before(database, query, None, count, _WAIT)
             self.forget()
-            yield from self._load_before()
+            self._take(rows, 0)
+            self.began, self.ended = began, True
         self.top = self.cursor = len(self.items)
         yield from self.settle()
 
-    def show(self, position: Position, row: int | None = None) -> Task[None]:
+    def _count(self) -> int:
+        """How many events are asked for at once."""
+        return max(_PAGE, 2 * self.height)
+
+    def show(self, position: Position, row: int | None = None, anew: bool = False) -> Task[None]:
         """The event at a position, or the next one behind it, or else the last, comes under the cursor.
 
         row: of the screen; None: where it is if it is on the screen, else with some lines above it.
         """
-        index = self._find(position)
+        index = None if anew else self._find(position)
         if index is None:
-            self.forget()
-            query, time, id = self.query(), *position
-            count = max(_PAGE, 2 * self.height)
-            rows, self.ended = yield lambda database: moves.after(
-                database, query, (time, id - 1), count, _WAIT
-            )
-            self._take(rows, 0)
+            query, count, (time, id) = self.query(), self._count(), position
+            rows, ended = yield lambda database: moves.after(database, query, (time, id - 1), count, _WAIT)
             if not rows:
-                yield from self.last()
+                yield from self.last(anew)
                 return
+            self.forget()
+            self._take(rows, 0)
+            self.ended = ended
             index = 0
             self.top = 0
             if row is None:
@@ -392,22 +408,37 @@ class Browser:
     def return_to(self, place: Place) -> Task[None]:
         """To a place where we were."""
         if place.view != self.view:
-            self.view = place.view
-            self.forget()
-        if place.position is None:
+            yield from self.switch(place)
+        elif place.position is None:
             yield from self.first()
         else:
             yield from self.show(place.position, place.row)
 
     def change(self, view: View) -> Task[None]:
         """Another view; what is under the cursor stays there, or the nearest that is shown."""
-        place = self.place()
+        yield from self.switch(self.place()._replace(view=view))
+
+    def switch(self, place: Place) -> Task[None]:
+        """To a place in a view, which is read anew. If it is stopped before anything of it is there, the
+        view is the old one."""
+        before, rows = self.view, self.rows
+        self._set_view(place.view)
+        arrived = False
+        try:
+            if place.position is None:
+                yield from self.first(anew=True)
+            else:
+                yield from self.show(place.position, place.row, anew=True)
+            arrived = True
+        finally:
+            if not arrived and self.rows is rows:
+                self._set_view(before)
+
+    def _set_view(self, view: View) -> None:
+        is_other = (view.run, view.filter) != (self.view.run, self.view.filter)
         self.view = view
-        self.forget()
-        if place.position is None:
-            yield from self.first()
-        else:
-            yield from self.show(place.position, place.row)
+        if is_other:
+            self._changed()
 
     def go(self, row: Row) -> Task[bool]:
         """A jump to an event, which is unfolded. False: the filter hides it, and we stay."""
@@ -416,27 +447,30 @@ class Browser:
             events, id = self.events(), row[0]
             if self.view.filter and not (yield lambda database: moves.is_in(database, events, id)):
                 return False
-            yield from self._reveal(row)
-            self.forget()  # it may have been stored since
+            view = yield from self._revealing(row)
+            self.trail.push(place)
+            self.aside = False
+            yield from self.switch(Place(view, (row[2], row[0]), None))  # it may have been stored since
+            return True
         self.trail.push(place)
         self.aside = False
         yield from self.show((row[2], row[0]))
         return True
 
-    def _reveal(self, row: Row) -> Task[None]:
+    def _revealing(self, row: Row) -> Task[View]:
+        """A view in which no fold hides an event."""
         folds = self.view.folding
         if folds.is_open:
-            return
+            return self.view
         around = yield lambda database: spans(database, row, folds)
         revealed = folds.reveal(row, around)
-        if revealed != folds:
-            self.view = replace(self.view, folds=revealed)
+        return self.view if revealed == folds else replace(self.view, folds=revealed)
 
     # ---- while it is written ----
 
     def newest(self) -> Callable[[Database], tuple[list[Row], bool]]:
         """A question for the last events."""
-        query, count = self.query(), max(_PAGE, 2 * self.height)
+        query, count = self.query(), self._count()
         return lambda database: moves.before(database, query, None, count)
 
     def take_newest(self, answer: tuple[list[Row], bool]) -> None:
@@ -451,7 +485,7 @@ class Browser:
         """A question for the events that are on the screen now, as the database is by then."""
         query, top = self.query(), self.items[self._top()].position if self.items else None
         height, version = self.height, self._version()
-        count = max(_PAGE, 2 * height)
+        count = self._count()
 
         def question(database: Database) -> Renewed:
             if top is None:

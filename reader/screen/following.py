@@ -13,6 +13,7 @@ from . import live
 from .browser import Task
 from .folds import Folds, settled
 from .live import Course, Pulse
+from .places import Place
 from .view import View
 
 if TYPE_CHECKING:
@@ -32,13 +33,13 @@ class Following:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._watch = live.Watch()  # the database thread's
+        self._watch = live.Watch(app.signatures)  # the database thread's
         self._pulse: Pulse | None = None
         self._file: tuple[int, int] | None = None  # that is read; another one may take its name
         self._looked = self._told = self._refined = 0.0
         self._behind = False  # the run has grown since its course was read
         self._stale = False  # something has changed since the events on the screen were read
-        self._sources = len(app.sources)
+        self._known = len(app.sources), 0  # threads and functions
         self.timeline: Timeline | None = None
         self._cells: list[Cell] = []
         self.is_on = False
@@ -90,9 +91,8 @@ class Following:
         if pulse.newest is None:
             return True
         if not app.runs and app.browser.view.run is None and not app.tasks.is_running:
-            app.browser.view = View(pulse.newest, app.browser.view.filter)  # the first recording begins
-            app.browser.forget()
-            app.tasks.run(app.browser.first())
+            first = View(pulse.newest, app.browser.view.filter)  # the first recording begins
+            app.tasks.run(app.browser.switch(Place(first, None)))
             self._pulse = None
         is_new = before is None or _course_of(before) != _course_of(pulse)
         if is_new or self.timeline is None or time.monotonic() - self._told >= _COURSE:
@@ -136,13 +136,13 @@ class Following:
         if course.timeline.run != app.browser.view.run:
             return  # another one is shown by now
         app.runs[:], app.sources = course.runs, course.sources
-        app.functions.update(course.functions)
         self.timeline = course.timeline
         self._take_cells(course.cells)
         run = next((run for run in app.runs if run.id == app.browser.view.run), None)
         app.browser.header, app.browser.footer = live.header(run), live.footer(run, course.damages)
-        if course.functions or len(app.sources) != self._sources:
-            self._sources = len(app.sources)
+        known = len(app.sources), len(app.signatures)
+        if known != self._known:
+            self._known = known
             app.change_look(app.look)
         if not app.tasks.is_running:
             app.browser.clamp()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .keys import GROUPS, LINE_COMMANDS, SWITCHES, Command, shown
+from .keys import GROUPS, LINE_COMMANDS, SWITCHES, TYPED, shown
 from .look import Look
 from .model import Line
 
@@ -22,7 +22,7 @@ def help_lines(look: Look) -> list[Line]:
     lines += [_entry(f"-{switch.letter}", f"{switch.help}  (:{switch.name})") for switch in SWITCHES]
     lines += [Line(""), _title("Behind :")]
     lines += [_entry(name, help) for name, help in LINE_COMMANDS]
-    names = ", ".join(command.name for command in _named())
+    names = ", ".join(command.name for command in TYPED)
     lines += [Line(""), Line(f"and, with N behind it where it takes one: {names}")]
     return lines
 
@@ -36,7 +36,7 @@ def help_markdown() -> str:
             keys = " ".join(
                 f"`` {shown(key)} ``" if "`" in key else f"`{shown(key)}`" for key in command.keys
             )
-            name = f"`:{command.name}`" if command in _named() else ""
+            name = f"`:{command.name}`" if command in TYPED else ""
             parts[-1] += f"\n| {keys.replace('|', chr(92) + '|')} | {name} | {command.help} |"
     parts.append("### Switches\n\n| keys | command | |\n| --- | --- | --- |")
     for switch in SWITCHES:
@@ -45,15 +45,6 @@ def help_markdown() -> str:
     for name, help in LINE_COMMANDS:
         parts[-1] += f"\n| `:{name.replace('|', chr(92) + '|')}` | {help} |"
     return "\n\n".join(parts) + "\n"
-
-
-def _named() -> list[Command]:
-    return [
-        command
-        for _, commands in GROUPS
-        for command in commands
-        if command.keys[0] not in ("m", "'", "-", ":")
-    ]
 
 
 def _title(text: str) -> Line:

@@ -137,7 +137,7 @@ SWITCHES = (
     Switch("i", "case", "searches: smart case, or never ignoring it, or always"),
     Switch("S", "wrap", "long lines: cut, or wrapped"),
     Switch("N", "numbers", "the events' ids"),
-    Switch("t", "time", "times: of the day, with the date, since the start, none"),
+    Switch("t", "times", "times: of the day, with the date, since the start, none"),
     Switch("d", "duration", "durations"),
     Switch("T", "thread", "threads"),
     Switch("p", "process", "processes"),
@@ -147,6 +147,10 @@ SWITCHES = (
     Switch("m", "minimap", "the line that shows the whole run"),
     Switch("k", "stack", "the calls above the first line"),
 )
+
+COMMANDS = tuple(command for _, commands in GROUPS for command in commands)
+BY_KEY = {key: command for command in COMMANDS for key in command.keys}
+TYPED = tuple(each for each in COMMANDS if each.name not in ("mark", "to-mark", "switch", "command"))
 
 # behind `:` there are more than the names above
 LINE_COMMANDS = (
@@ -163,8 +167,6 @@ LINE_COMMANDS = (
     ("level N", "shows N levels of calls"),
 )
 
-COMMANDS = tuple(command for _, commands in GROUPS for command in commands)
-BY_KEY = {key: command for command in COMMANDS for key in command.keys}
 PREFIXES = ("m", "'", "-", "Z")  # wait for one more key
 
 _SHOWN = {

@@ -84,13 +84,14 @@ class Layout:
             from .minimap import minimap
 
             shown = app.browser.shown()
-            here, *span = [
-                timeline.part(item.row[2]) for item in (app.browser.current, *shown[:1], *shown[-1:]) if item
-            ] or [0.0]
-            between = (span[0], span[-1]) if span else (here, here)
-            hits = [timeline.part(time) for time in app.searching.found_at] if app.searching.highlight else []
+            places = [
+                timeline.part(item.row[2]) for item in (*shown[:1], app.browser.current, *shown[-1:]) if item
+            ]
+            top, here, bottom = places or (0.0, 0.0, 0.0)
+            found = app.searching.found_at if app.searching.highlight else ()
+            hits = [timeline.part(time) for time in found if timeline.first <= time <= timeline.last]
             cells = app.following.cells(self.width)
-            rows.line(minimap(cells, here, between, hits, ascii=app.look.ascii, plain=self.plain))
+            rows.line(minimap(cells, here, (top, bottom), hits, ascii=app.look.ascii, plain=self.plain))
         self._spots.append("minimap")
 
     def _stack(self, app: App, rows: Rows) -> None:
@@ -100,7 +101,7 @@ class Layout:
         for place, call in enumerate(calls):
             line = _outdented(app.browser.line(Item(call)))
             if place == 0 and call[11]:
-                line = _after(f"({call[11] + 1}) ", line)
+                line = _after(f"({call[11]}) ", line)
             rows.line(line, "bar")
             self._spots.append(call)
         for _ in range(self.stack_rows - len(calls)):

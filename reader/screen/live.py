@@ -19,10 +19,10 @@ from .view import View
 
 if TYPE_CHECKING:
     from ..filter_tree import Filter
+    from ..signatures import Signatures
     from .timeline import Cell, Timeline
 
 _FIRST_PAGE = 100  # events: more than most screens have lines
-Function = tuple[int, bytes, bytes, bytes, int]  # run, module, func, file, line
 
 
 class Start(NamedTuple):
@@ -52,7 +52,6 @@ class Course(NamedTuple):
 
     runs: list[Run]
     sources: list[Source]
-    functions: dict[Function, bool]  # that were not known before: whether they have arguments
     timeline: Timeline
     cells: list[Cell]
     damages: int  # segments that could not be read so far
@@ -78,12 +77,11 @@ def _sources(database: Database, runs: list[Run], run: int | None) -> list[Sourc
 
 
 class Watch:
-    """Looks at one database. Called in the database thread alone."""
+    """Looks at one database. Called in the database thread alone; signatures: may be looked at in others."""
 
-    def __init__(self) -> None:
-        self._highest: dict[int, int] = {}  # number of a code object, by run
+    def __init__(self, signatures: Signatures) -> None:
+        self._signatures = signatures
         self._timeline: Timeline | None = None
-        self._width = 0
 
     def pulse(self, database: Database, run: int | None) -> Pulse:
         """A glance: some microseconds."""
@@ -111,23 +109,10 @@ class Watch:
         self._timeline = line = timeline.read(database, run, before)
         runs = database.runs()
         cells = line.cells(width)
-        functions = {}
         for each in runs:
             if run in (None, each.id):
-                functions.update(self._functions(database, each.id))
-        return Course(runs, _sources(database, runs, run), functions, line, cells, len(database.damages()))
-
-    def _functions(self, database: Database, run: int) -> dict[Function, bool]:
-        late = 2000  # processes define in turns: smaller numbers than the highest may come this late
-        rows = database.query(
-            "ibbbii",
-            "SELECT number, CAST(module AS BLOB), CAST(func AS BLOB), CAST(file AS BLOB), line,"
-            " arguments <> '[]' FROM code WHERE run = ? AND number > ?",
-            (run, self._highest.get(run, 0) - late),
-        )
-        if rows:
-            self._highest[run] = max(rows[-1][0], self._highest.get(run, 0))
-        return {(run, module, func, file, line): bool(any) for _, module, func, file, line, any in rows}
+                self._signatures.read(database, each.id)
+        return Course(runs, _sources(database, runs, run), line, cells, len(database.damages()))
 
 
 def _is_live(state: Sequence[tuple[object, ...]]) -> bool:
@@ -170,7 +155,7 @@ def header(run: Run | None) -> list[Line]:
     """What stands above the first event."""
     if run is None or not run.evicted:
         return []
-    return [_note(f"{run.evicted:,} events dropped here to keep the size (--max-size)", "lost")]
+    return [_note(f"{run.evicted:,} events dropped here to keep the size (--max-size, --max-traces)", "lost")]
 
 
 def footer(run: Run | None, damages: int) -> list[Line]:

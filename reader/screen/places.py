@@ -16,7 +16,7 @@ class Place(NamedTuple):
 
     view: Any
     position: Position | None
-    row: int
+    row: int | None = None  # where there is room
 
 
 class Trail:

@@ -11,7 +11,10 @@ import re
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import apsw
 
 from ..model import EVENT, Row
 from ..query import INDEX_BITS, Query
@@ -146,12 +149,11 @@ def find(
         query = query.also("event MATCH ?", necessary)
     direction = "DESC" if backwards else "ASC"
     due = None if seconds is None else time.monotonic() + seconds
+    limited = None if due is None else _limited(database, due)
     try:
         while True:
             rest = query if start is None else _behind(query, start, backwards)
             sql = f"SELECT {EVENT} FROM event WHERE {rest.where} ORDER BY time {direction}, id {direction}"
-            if due is not None:
-                _limit(database, due)
             page = database.page(sql, rest.parameters, look, _PAGE, _PAGE_SECONDS)
             if page.ended:
                 return None
@@ -162,8 +164,9 @@ def find(
     except _Found as found:
         return found.row
     finally:
-        if due is not None:
-            _limit(database, None)
+        if limited is not None:
+            with suppress(apsw.Error):  # it may be closed by now
+                limited.set_progress_handler(None, id=_limited)
 
 
 class _Found(Exception):
@@ -178,10 +181,11 @@ def _behind(query: Query, position: Position, backwards: bool) -> Query:
     return query.also("time >= ? AND event MATCH ?", at, f"(or (> time {at}) (> id {id}))")
 
 
-def _limit(database: Database, due: float | None) -> None:
-    """Ends the queries that run at some time."""
-    look = None if due is None else lambda: time.monotonic() >= due
-    database.connection().set_progress_handler(look, _STEPS, id=_limit)
+def _limited(database: Database, due: float) -> apsw.Connection:
+    """Ends the queries that run at some time, on the connection that there is now."""
+    connection = database.connection()
+    connection.set_progress_handler(lambda: time.monotonic() >= due, _STEPS, id=_limited)
+    return connection
 
 
 # ---- while it is recorded -----------------------------------------------------------------------

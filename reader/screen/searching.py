@@ -29,12 +29,23 @@ class Searching:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self.pattern: Pattern | None = None
+        self._pattern: Pattern | None = None
         self.backwards = False
         self.ignore_case: bool | None = None  # None: smart case
         self.highlight = True
         self._too_slow: Pattern | None = None
         self.found_at: set[int] = set()  # times of hits, for the minimap
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """What is searched for."""
+        return self._pattern
+
+    @pattern.setter
+    def pattern(self, pattern: Pattern | None) -> None:
+        if pattern is None or self._pattern is None or pattern.text != self._pattern.text:
+            self.found_at.clear()
+        self._pattern = pattern
 
     def text(self) -> str:
         """As it was typed, for the status line."""

@@ -6,7 +6,6 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from ..render import printable
 from .model import Line
 from .tasks import PATIENCE
 
@@ -48,7 +47,7 @@ def status_line(app: App) -> Line:
         parts.append(("", f"column {browser.left + 1}"))
     text, spans = "", []
     for style, what in parts:
-        what = printable(what)
+        what = app.look.shown(what)
         text += "  " if text else ""
         if style:
             spans.append((len(text), len(text) + len(what), style))

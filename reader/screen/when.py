@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from ..filter_units import TIME_FORMS, Run, duration, moment
 
+_LATEST = (1 << 63) - 1  # ns: no event is later
 _FORMS = f"{TIME_FORMS}, or '-2s' before its end"
 
 
@@ -16,11 +17,11 @@ def when(text: str, run: Run, last: int) -> int:
         stripped = stripped[1:-1].strip()
     if stripped.startswith("-"):
         try:
-            return last - duration(stripped[1:])
+            return max(last - duration(stripped[1:]), 0)
         except ValueError:
             raise ValueError(_FORMS) from None
     try:
         found = moment(stripped)
     except ValueError as error:
         raise ValueError(str(error).replace(TIME_FORMS, _FORMS)) from None
-    return found if isinstance(found, int) else found(run)
+    return min(max(found if isinstance(found, int) else found(run), 0), _LATEST)

@@ -3,9 +3,8 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 
@@ -14,12 +13,9 @@ sys.path.append(str(ROOT / "tests" / "pipeline"))  # recording.py, handmade.py
 
 import hostile as nasty  # noqa: E402
 import journal as known  # noqa: E402
-from programs import EVERYTHING  # noqa: E402
-from reader import Reader  # noqa: E402
+from reader import Reader, Reads  # noqa: E402
+from recorded import EVERYTHING  # noqa: E402
 from recording import record  # noqa: E402
-
-# reads(database, *arguments, rows=, columns=, **environment)
-Reads: TypeAlias = Callable[..., Reader]
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from recording import environment
 from terminal import Terminal
@@ -101,3 +102,7 @@ class Reader(Terminal):
         assert self.end() == 0, self.errors
         assert self.errors == ""
         assert self.as_before, self.emulator.modes
+
+
+# The fixture: reads(database, *arguments, rows=, columns=, **environment)
+Reads: TypeAlias = Callable[..., Reader]

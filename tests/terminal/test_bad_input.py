@@ -8,9 +8,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from conftest import Reads
 from handmade import Handmade, event
-
+from reader import Reads
 
 # ---- databases ----
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from wcwidth import wcswidth
 
-from conftest import Reads
-from handmade import event, Handmade
+from handmade import Handmade, event
 from hostile import VALUES
+from reader import Reads
 
 
 def test_values_are_seen_as_they_are_written(reads: Reads, hostile: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -190,7 +190,7 @@ def percent(window: Window, key: str) -> None:
 @about("time")
 def time(window: Window, key: str) -> None:
     wanted = window.events[300].time
-    moment = datetime.fromtimestamp(wanted // 10**9, timezone.utc)
+    moment = datetime.fromtimestamp(wanted // 10**9, UTC)
     window.go(0).press(key).type(f"{moment:%H:%M:%S}.{wanted % 10**9:09}").press("enter").settled()
     assert window.index == 300
     window.press(key).type("noon").press("enter").settled()

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Reads
 from handmade import Handmade, event
-from programs import STEPS_ON_DEMAND
-from reader import PYTRACE, Reader
+from reader import PYTRACE, Reader, Reads
+from recorded import STEPS_ON_DEMAND
 from recording import environment
 
 

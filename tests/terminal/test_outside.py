@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Reads
 from emulator import ALTERNATE, MOUSE
-from reader import PYTRACE, Reader, surroundings
+from reader import PYTRACE, Reader, Reads, surroundings
 from terminal import Terminal
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Reads
-from reader import Reader
+from reader import Reader, Reads
 
 SIZES = [(5, 20), (6, 30), (10, 40), (12, 60), (24, 80), (25, 132), (50, 200), (100, 300)]
 

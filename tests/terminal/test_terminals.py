@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Reads
+from reader import Reads
 
 
 @pytest.mark.parametrize(

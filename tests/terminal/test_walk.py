@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from conftest import Reads
+from reader import Reads
 from walk import Shop, Walk
 
 ROUNDS = int(os.environ.get("PYTRACE_WALK", "4"))

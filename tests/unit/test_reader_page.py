@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pytracer.reader.screen.actions import Actions
 from pytracer.reader.screen.help import help_lines
+from pytracer.reader.screen.keys import BY_KEY, COMMANDS, PREFIXES, SWITCHES, TYPED
 from pytracer.reader.screen.look import Look
-from pytracer.reader.screen.keys import BY_KEY, COMMANDS, PREFIXES, SWITCHES
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -26,6 +26,8 @@ def test_each_key_has_one_command_and_each_command_an_action() -> None:
         assert callable(getattr(Actions, command.name.replace("-", "_"))), command
     assert {key for key in PREFIXES if key != "Z"} <= set(keys)
     assert len({switch.letter for switch in SWITCHES}) == len(SWITCHES)
+    names = [each.name for each in (*TYPED, *SWITCHES)]
+    assert len(names) == len(set(names)), "each has its name behind `:`"
 
 
 def test_help_tells_every_command_and_switch() -> None:
