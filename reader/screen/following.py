@@ -179,8 +179,8 @@ class Following:
 
     def _renew(self) -> None:
         app = self._app
-        if app.tasks.is_running:
-            return  # at the next look
+        if app.tasks.is_running or "renew" in app.tasks.asked():
+            return  # at the next look; what takes longer than from one to the next is to have its end
         self._stale = False
         self._settle_folds()
         if self.is_on:

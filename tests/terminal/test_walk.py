@@ -12,7 +12,7 @@ from pathlib import Path
 from reader import Reads
 from walk import Shop, Walk
 
-ROUNDS = int(os.environ.get("PYTRACE_WALK", "4"))
+ROUNDS = int(os.environ.get("PYTRACE_WALK", "2"))
 FIRST = int(os.environ.get("PYTRACE_WALK_SEED", "1"))
 
 
@@ -26,12 +26,12 @@ def test_random_walk(reads: Reads, tmp_path: Path) -> None:
             walk = Walk(reader, seed)
             try:
                 shop.go()
-                walk.steps(80)
+                walk.steps(60)
                 shop.pause()
                 walk.catch_up(shop.events())
                 walk.compare()
-                for _ in range(4):
-                    walk.steps(15)
+                for _ in range(3):
+                    walk.steps(12)
                     walk.compare()
             except AssertionError as error:
                 raise AssertionError(walk.story([])) from error

@@ -115,6 +115,7 @@ class Shop:
     def _work(self) -> None:
         while self._goes.is_set():
             self.step(100)
+            time.sleep(0.02)  # a machine of one processor has a reader, too
 
     def pause(self) -> None:
         """Returns when it stands still, and all its events are in the database."""
