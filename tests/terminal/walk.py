@@ -71,7 +71,7 @@ LINES = {
     ":": ["run all", "run 1", "last", "first", "50%", "level 2", "width thread 5", "slow 1us", "wrap", "nonsense", "77", "filter", "x"],
 }  # fmt: skip
 SIZES = [(24, 80), (30, 120), (5, 20), (60, 200), (12, 40), (3, 9)]
-MENDED = ("esc", "esc", "esc", "ctrl c")  # leaves lists, prompts, menus, pages
+MENDED = ("ctrl c", "ctrl c", "ctrl c")  # leaves lists, prompts, menus, pages
 _LONGEST = 0.2  # s that the screen may stand still
 _MAY_TAKE_LONG = frozenset("/?&@*nN:") | {"enter", "meta F", "v"}  # something is searched: any key stops it
 
@@ -227,8 +227,8 @@ class Walk:
     def catch_up(self, events: int) -> None:
         """Waits until the reader knows of all events."""
         self.reader.press(*MENDED).settled()
-        if self.reader.rows < 10 or self.reader.columns < 80:
-            self.reader.resize(24, 100).settled()
+        if self.reader.rows < 10 or self.reader.columns < 120:
+            self.reader.resize(24, 120).settled()
         for _ in range(1000):
             self.reader.press("=").settled()
             if f" of {events:,} events" in self.reader.message or "nothing to show" in self.reader.message:
