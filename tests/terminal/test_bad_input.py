@@ -74,7 +74,7 @@ def test_a_database_without_runs(reads: Reads, tmp_path: Path) -> None:
     reader = reads(tmp_path / "none.sqlite").settled()
     assert "no recording yet" in reader.text
     for key in "jkGgpFnNcCtTaAxXlLiIUDWB$%*=vY\",.'rhm":
-        reader.press(key).settled().press("esc").settled()
+        reader.press(key).settled().press("ctrl c").settled()
     reader.press("tab").settled()
     reader.quit()
 
@@ -100,13 +100,12 @@ def test_a_damaged_segment(reads: Reads, copy: Path) -> None:
     with apsw.Connection(str(copy)) as connection:
         connection.execute("UPDATE segment SET data = zeroblob(100) WHERE sequence = 1 AND stream = 1")
     reader = reads(copy).settled()
-    reader.press("G").shows("what is in a damaged segment cannot be shown").settled()
     reader.press("G").shows("1 segment is damaged")
     assert "shop.main" in reader.press("g").settled().current
     for _ in range(12):
         reader.press("space").settled()
-    reader.press("x").settled().press("/").type("amount=1000").press("enter").settled()
-    assert "amount=1000" in reader.current
+    reader.press("x").settled().press("/").type("amount=640").press("enter").settled()
+    assert "amount=640" in reader.current
     reader.quit()
 
 
@@ -125,8 +124,7 @@ def test_mistakes_in_filters(reads: Reads, journal: Path, wrong: str) -> None:
     assert [line for line in reader.lines if "shop." in line][: len(before) - 4] == before[: len(before) - 4]
     said = reader.text.split("\n", 12)[-1]
     assert "^" in said or "filter" in said, reader.text
-    for _ in range(3):
-        reader.press("esc").settled()
+    reader.press("ctrl c").settled().press("ctrl c").settled()
     reader.press("q")
     assert reader.end() == 0
 
@@ -134,7 +132,7 @@ def test_mistakes_in_filters(reads: Reads, journal: Path, wrong: str) -> None:
 def test_a_filter_that_finds_nothing_offers_others(reads: Reads, journal: Path) -> None:
     reader = reads(journal, rows=30, columns=120).settled()
     reader.press("&").type("func == 'pya' and user == 'bob'").press("enter").settled()
-    reader.press("esc", "esc", "esc").settled()
+    reader.press("ctrl c").settled().press("ctrl c").settled()
     reader.press("&", "ctrl u").type("func == 'pya'").press("enter").settled()
     assert "func == 'pay'" in reader.text
     reader.press("enter").settled()
@@ -170,8 +168,9 @@ def test_an_expression_that_would_run_for_ever(reads: Reads, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     "command",
-    ["nonsense", "run 7", "run x", "slow x", "width time x", "width x 3", "level", "time noon", "filter (", "e",
-     "e /no/such.sqlite", "copy", "-1", "999%", "99999999999999", "n", "p", "mark", "switch", ":::", "\x01", " ", "%"],
+    ["nonsense", "run 7", "run x", "slow x", "width time x", "width x 3", "level", "time noon", "filter (",
+     "e", "e /no/such.sqlite", "copy", "-1", "999%", "99999999999999", "n", "p", "mark", "switch", ":::",
+     "\x01", " ", "%"],
 )  # fmt: skip
 def test_commands_that_there_are_not(reads: Reads, journal: Path, command: str) -> None:
     """A message, and nothing worse."""
