@@ -195,6 +195,12 @@ class Browser:
         if not self.view.folding.is_open:
             yield from self._read_ends()
 
+    def frame(self, header: list[Line], footer: list[Line]) -> None:
+        """What stands above the first event and below the last. Whoever is at the last one gets to see it."""
+        if footer != self.footer and self.ended and self.cursor == len(self.items) - 1:
+            self.top = len(self.items)
+        self.header, self.footer = header, footer
+
     def clamp(self) -> None:
         """`top` and `cursor` become indices of items, as near as there are."""
         if self.ended:

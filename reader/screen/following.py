@@ -139,7 +139,7 @@ class Following:
         self.timeline = course.timeline
         self._take_cells(course.cells)
         run = next((run for run in app.runs if run.id == app.browser.view.run), None)
-        app.browser.header, app.browser.footer = live.header(run), live.footer(run, course.damages)
+        app.browser.frame(live.header(run), live.footer(run, course.damages))
         known = len(app.sources), len(app.signatures)
         if known != self._known:
             self._known = known

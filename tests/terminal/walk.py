@@ -1,4 +1,4 @@
-"""A random walk: keys, clicks and sizes by chance, against a recording that grows and is evicted meanwhile."""
+"""A random walk: keys, clicks and sizes by chance, in a recording that grows and is evicted meanwhile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytracer.reader.screen import keys
 from reader import PYTRACE, Reader
 from recording import environment
 
-# Goes on when it is told to: makes so many orders. Its values hardly compress, so that the database is soon full.
+# Goes on when it is told to, and makes so many orders. Its values hardly compress: the database is soon full.
 PROGRAM = """
 import os, sys, threading
 from pytracer import log
@@ -66,9 +66,15 @@ KEYS = sorted(key for key in keys.BY_KEY if key not in _LEFT_OUT)
 LINES = {
     "/": ["order", "no 26", r"pay\(.*eve", "(a|aa)+$", "[", "", "PAUSE", r"\d+7"],
     "?": ["order", "bob", "x1b", "nowhere"],
-    "&": ["func == 'pay'", "", "kind == 'raise'", "duration > '1us'", "tid ==", "func == 'pya'", "arg == 'user' and value == 'eve'", "depth < 3"],
+    "&": [
+        "func == 'pay'", "", "kind == 'raise'", "duration > '1us'", "tid ==", "func == 'pya'", "depth < 3",
+        "arg == 'user' and value == 'eve'",
+    ],
     "@": ["+0.1s", "-0.1s", "12:00", "noon", "+1000s"],
-    ":": ["run all", "run 1", "last", "first", "50%", "level 2", "width thread 5", "slow 1us", "wrap", "nonsense", "77", "filter", "x"],
+    ":": [
+        "run all", "run 1", "last", "first", "50%", "level 2", "width thread 5", "slow 1us", "wrap", "x",
+        "nonsense", "77", "filter",
+    ],
 }  # fmt: skip
 SIZES = [(24, 80), (30, 120), (5, 20), (60, 200), (12, 40), (3, 9)]
 MENDED = ("ctrl c", "ctrl c", "ctrl c")  # leaves lists, prompts, menus, pages
@@ -241,7 +247,8 @@ class Walk:
 
 
 def _usage(pid: int) -> tuple[float, float]:
-    """Seconds that a process's first thread has run, and that its threads and this one waited for a processor."""
+    """Seconds that a process's first thread has run; and that its threads, and this one, had to wait for a
+    processor."""
     run = _schedule(pid, pid)[0]
     try:
         waits = [_schedule(pid, int(task.name))[1] for task in Path(f"/proc/{pid}/task").iterdir()]
