@@ -61,7 +61,11 @@ class App:
         self.browser = Browser(start.view, self.runs, self.liner(), self._view_changed)
         self.tasks = Tasks(worker, self._say_error, self._stopped, self._draw)
         self.layout = Layout(plain=not colours)
-        self.searching, self.following, self.prompts = Searching(self), Following(self), Prompts(self)
+        self.searching, self.following, self.prompts = (
+            Searching(self),
+            Following(self, start.file),
+            Prompts(self),
+        )
         self.actions = Actions(self)
         self.marks = Marks()
         self.reopen: str | None = None  # another database, once this one is left

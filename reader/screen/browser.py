@@ -66,6 +66,7 @@ class Browser:
         self._outcomes: dict[int, Row] = {}  # of folded calls, by the calls' ids
         self._strays: set[int] = set()  # ids of ends without a beginning ...
         self._ends_seen: set[int] = set()  # ... among these
+        self._sought: Position | None = None  # where we are, while no event is shown
 
     # ---- what is shown ----
 
@@ -232,14 +233,22 @@ class Browser:
         """Other rows; at_start: what is more or less of them is so at the start of the window."""
         if len(rows) < len(self.rows):
             self.began, self.ended = self.began and not at_start, self.ended and bool(at_start)
-        before = len(self.items)
+        before = self.items
         self.rows = rows
         self.items = self.view.folding.items(rows, self._strays)
         if self._outcomes:
             self._put_outcomes()
-        if at_start:
-            self.top += len(self.items) - before
-            self.cursor += len(self.items) - before
+        if before:
+            self.top += self._moved(before, self.top)
+            self.cursor += self._moved(before, self.cursor)
+        elif at_start:
+            self.top += len(self.items)
+            self.cursor += len(self.items)
+
+    def _moved(self, before: list[Item], index: int) -> int:
+        """How much further down an item stands now; one that there is not: as the nearest one."""
+        nearest = max(min(index, len(before) - 1), 0)
+        return bisect_left(self.items, before[nearest].position, key=lambda item: item.position) - nearest
 
     def _position(self, index: int) -> Position | None:
         return (self.rows[index][2], self.rows[index][0]) if self.rows else None
@@ -336,6 +345,7 @@ class Browser:
 
     def first(self, anew: bool = False) -> Task[None]:
         """To the first event."""
+        self._sought = None
         if anew or not self.began:
             query, count = self.query(), self._count()
             rows, ended = yield lambda database: moves.after(database, query, None, count, _WAIT)
@@ -364,6 +374,7 @@ class Browser:
 
         row: of the screen; None: where it is if it is on the screen, else with some lines above it.
         """
+        self._sought = position
         index = None if anew else self._find(position)
         if index is None:
             query, count, (time, id) = self.query(), self._count(), position
@@ -409,7 +420,9 @@ class Browser:
     def place(self) -> Place:
         """Where we are, to come back to."""
         item = self.current
-        return Place(self.view, item.position if item else None, self.row())
+        if item is None:
+            return Place(self.view, self._sought, self.height // 3)
+        return Place(self.view, item.position, self.row())
 
     def return_to(self, place: Place) -> Task[None]:
         """To a place where we were."""

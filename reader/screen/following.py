@@ -31,11 +31,12 @@ _REFINE = 2.0  # s between two closer looks at its course, while it grows
 class Following:
     """What is known of the recording besides its events, and whether its end is followed."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, file: live.File | None) -> None:
+        """file: which one was opened."""
         self._app = app
         self._watch = live.Watch(app.signatures)  # the database thread's
         self._pulse: Pulse | None = None
-        self._file: tuple[int, int] | None = None  # that is read; another one may take its name
+        self._file = file  # that is read; another one may take its name
         self._looked = self._told = self._refined = 0.0
         self._behind = False  # the run has grown since its course was read
         self._stale = False  # something has changed since the events on the screen were read

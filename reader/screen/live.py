@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..database import Database, DatabaseError
 from ..model import EVENT, Row, Run, Source, text
@@ -25,19 +24,23 @@ if TYPE_CHECKING:
 _FIRST_PAGE = 100  # events: more than most screens have lines
 
 
+File: TypeAlias = tuple[int, int]  # device and inode
+
+
 class Start(NamedTuple):
     """What the first look brought."""
 
     runs: list[Run]
     sources: list[Source]
     view: View
+    file: File | None
 
 
 class Pulse(NamedTuple):
     """What tells at a glance whether something has changed."""
 
     version: tuple[int, int]  # of the database's content
-    file: tuple[int, int] | None  # which file it is; None: there is none of this name any more
+    file: File | None  # which file it is; None: there is none of this name any more
     newest: int | None  # recording, and its command
     command: str
     run: int | None  # that is shown ...
@@ -64,7 +67,7 @@ def opening(database: Database, run: int | None, every: bool, filter: Filter | N
         there = ", ".join(str(each.id) for each in runs[-10:]) or "none"
         raise DatabaseError(f"{database.path} has no run {run}; there are: {there}")
     shown = None if every or not runs else run or runs[-1].id
-    return Start(runs, _sources(database, runs, shown), View(shown, filter))
+    return Start(runs, _sources(database, runs, shown), View(shown, filter), _file(database)[0])
 
 
 def first_page(database: Database, start: Start) -> tuple[list[Row], bool]:
@@ -92,10 +95,8 @@ class Watch:
         )
         number, command = newest[0] if newest else (None, b"")
         _, finished, status, evicted = state[0] if state else (None, None, None, 0)
-        written, file = 0, None
-        with suppress(OSError):
-            there = os.stat(database.path)
-            written, file = 0 if _is_live(state) else there.st_mtime_ns, (there.st_dev, there.st_ino)
+        file, written = _file(database)
+        written = 0 if _is_live(state) else written
         damages = len(database.damages())
         return Pulse((version, written), file, number, text(command), run, finished, status, evicted, damages)
 
@@ -113,6 +114,15 @@ class Watch:
             if run in (None, each.id):
                 self._signatures.read(database, each.id)
         return Course(runs, _sources(database, runs, run), line, cells, len(database.damages()))
+
+
+def _file(database: Database) -> tuple[File | None, int]:
+    """Which file has the database's name, if any, and when it was written; ns since 1970."""
+    try:
+        there = os.stat(database.path)
+    except OSError:
+        return None, 0
+    return (there.st_dev, there.st_ino), there.st_mtime_ns
 
 
 def _is_live(state: Sequence[tuple[object, ...]]) -> bool:
