@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _ARGUMENTS = 30  # of a call, that filters are offered for
 _UNITS = (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1))
 _CONSTANTS: dict[str, Any] = {"int": int, "float": float}
+_CONDITION = re.compile(r"\w+ (?:[=!<>]|in )")  # what a hint begins with that shows one
 # a comment, or a string with its end or without
 _QUOTED = re.compile(
     r"""\#[^\n]*|(?P<quote>'''|\"""|'|")(?:\\.|(?!(?P=quote))[^\\])*(?P<rest>\\?)(?P<closed>(?P=quote))?""",
@@ -82,7 +83,9 @@ def _error(text: str) -> FilterError | None:
 
 
 def _message(error: FilterError) -> str:
-    hint = error.hint[:1].upper() + error.hint[1:]
+    hint = error.hint
+    if not _CONDITION.match(hint):  # its words are written as they are
+        hint = hint[:1].upper() + hint[1:]
     if hint and hint[-1] not in ".?":
         hint += "."
     return f"{error.problem} {hint}".rstrip()
