@@ -118,6 +118,8 @@ def written(tokens: Iterator[str]) -> str:
     word = re.fullmatch(r'.*\(like thread "%([^"]*)%"\).*', members[1])
     if members[0] == "or" and word and "(any" in members[-1]:
         return word[1].replace("\\", "")
+    if members[:2] == ["or", "(not (plain thread))"]:
+        return "ASCII+"  # more than that
     return f"({' '.join(members)})"
 
 
@@ -141,7 +143,9 @@ def written(tokens: Iterator[str]) -> str:
         (r"pay\(user='bob'\)", "(and user pay bob)"),
         ("(?i:Pay)x", "(and Pay x)"),
         (r"\bpay\b", "pay"),
-        ("größe", "(and gr e)"),
+        ("größe", "(and gr e ASCII+)"),
+        ("öß", "ASCII+"),
+        ("12µs|…", None),
         ("bob paid a Alice", "(and Alice paid bob)"),
         ("(?#a word)pay", "pay"),
         # what the line itself may write
