@@ -149,6 +149,7 @@ static void check_answers(const struct predicate *predicate, const uint8_t *fiel
         facts = facts_unknown;
         other = predicate_ask(predicate, &facts);
         CHECK(other == answer || other == MAYBE);
+        check_rest(predicate, &event, answer);
         if (event_decode(record, size, &event) > 0) {
             struct trails trails, missing = {.count = 0};
             predicate_trails(predicate, &trails);
@@ -160,7 +161,6 @@ static void check_answers(const struct predicate *predicate, const uint8_t *fiel
             other = predicate_ask(predicate, &facts);
             CHECK(other == answer || other == MAYBE);
         }
-        check_rest(predicate, &event, answer);
     }
     free(record);
 }
