@@ -253,13 +253,11 @@ class Browser:
     def _position(self, index: int) -> Position | None:
         return (self.rows[index][2], self.rows[index][0]) if self.rows else None
 
-    def _read_ends(self) -> Task[None]:
-        """What is further away than the window reaches: the ends of folded calls; and of ends that stand
-        alone, whether their beginning is recorded at all."""
-        folds = self.view.folding
+    def _read_strays(self) -> Task[None]:
+        """Of ends that stand alone: whether their beginning is recorded at all."""
         if len(self._ends_seen) > _MOST:
             self._strays, self._ends_seen = set(), set()
-        alone = [row for row in folds.unmatched(self.rows) if row[0] not in self._ends_seen]
+        alone = [row for row in self.view.folding.unmatched(self.rows) if row[0] not in self._ends_seen]
         if alone:
             found = yield lambda database: strays(database, alone)
             self._ends_seen.update(row[0] for row in alone)
@@ -267,6 +265,11 @@ class Browser:
             if found:
                 self._take(self.rows, 1)
                 self.clamp()
+
+    def _read_ends(self) -> Task[None]:
+        """What is further away than the window reaches: where folded calls begin and end."""
+        yield from self._read_strays()
+        folds = self.view.folding
         calls = [call for call in folds.pending(self.shown()) if call[0] not in self._outcomes]
         if len(self._outcomes) > _MOST:
             self._outcomes = {}
@@ -385,8 +388,9 @@ class Browser:
             self.forget()
             self._take(rows, 0)
             self.ended = ended
-            index = 0
-            self.top = 0
+            self.top = self.cursor = 0
+            yield from self._read_strays()  # it may be one of them
+            index = bisect_left(self.items, position, key=lambda item: item.position)
             if row is None:
                 row = self.height // 3
         index = min(index, len(self.items) - 1)

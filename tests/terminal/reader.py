@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from recording import environment
 from terminal import Terminal
@@ -91,7 +91,7 @@ class Reader(Terminal):
         """The last line: messages and prompts."""
         return self.line(self.rows - 1)
 
-    def say(self, text: str) -> Reader:
+    def say(self, text: str) -> Self:
         """Types a command behind `:`, and waits until it is done."""
         self.press(":").type(text).press("enter").settled()
         return self

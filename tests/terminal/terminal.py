@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from pyte.screens import Char
 
@@ -104,7 +105,7 @@ class Terminal:
         self._idle_open = True
         self._rests = 0
 
-    def __enter__(self) -> Terminal:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -114,7 +115,7 @@ class Terminal:
 
     # ---- keys ----
 
-    def press(self, *keys: str) -> Terminal:
+    def press(self, *keys: str) -> Self:
         """Presses keys, one after the other; does not wait until they are done.
 
         Escape begins other keys, too: it is pressed alone.
@@ -128,28 +129,28 @@ class Terminal:
                 together += key_bytes(key)
         return self.send(together)
 
-    def press_ahead(self, *keys: str) -> Terminal:
+    def press_ahead(self, *keys: str) -> Self:
         """Presses keys while the program is busy with others, or another one has the terminal."""
         self._owing = False
         return self.press(*keys)
 
-    def type(self, text: str) -> Terminal:
+    def type(self, text: str) -> Self:
         """Presses the keys of a text."""
         return self.press(*text)
 
-    def paste(self, text: str) -> Terminal:
+    def paste(self, text: str) -> Self:
         """Sends a text in one go, as a terminal does that has been asked to mark it (bracketed paste)."""
         return self.send(f"\x1b[200~{text}\x1b[201~".encode())
 
-    def click(self, line: int, column: int, button: int = 0) -> Terminal:
+    def click(self, line: int, column: int, button: int = 0) -> Self:
         """Presses and lets go a button of the mouse (64, 65: the wheel up, down) at a place (from 0)."""
         place = f"{button};{column + 1};{line + 1}"
         return self.send(f"\x1b[<{place}M".encode() + (b"" if button >= 64 else f"\x1b[<{place}m".encode()))
 
-    def wheel(self, down: bool, line: int = 5, column: int = 5) -> Terminal:
+    def wheel(self, down: bool, line: int = 5, column: int = 5) -> Self:
         return self.click(line, column, 65 if down else 64)
 
-    def send(self, data: bytes) -> Terminal:
+    def send(self, data: bytes) -> Self:
         """Sends bytes as they are."""
         if data:
             self._owe()
@@ -159,7 +160,7 @@ class Terminal:
             data = data[os.write(self._master, data) :]
         return self
 
-    def report(self, data: bytes) -> Terminal:
+    def report(self, data: bytes) -> Self:
         """Sends what is no key, and of which nothing comes: what terminals say, the beginning of a key."""
         self._owe()
         self._owing = False
@@ -168,7 +169,7 @@ class Terminal:
 
     # ---- waiting ----
 
-    def wait(self, condition: Callable[[Terminal], object], what: str = "") -> Terminal:
+    def wait(self, condition: Callable[[Self], object], what: str = "") -> Self:
         """Reads what the program sends until the condition holds. AssertionError where it never does."""
         limit = time.monotonic() + _LIMIT
         while not condition(self):
@@ -177,22 +178,22 @@ class Terminal:
                 break
         return self
 
-    def shows(self, *texts: str) -> Terminal:
+    def shows(self, *texts: str) -> Self:
         """Waits until all of these are on the screen."""
         return self.wait(lambda screen: all(text in screen.text for text in texts), repr(texts))
 
-    def hides(self, *texts: str) -> Terminal:
+    def hides(self, *texts: str) -> Self:
         """Waits until none of these is on the screen."""
         return self.wait(lambda screen: not any(text in screen.text for text in texts), f"no {texts!r}")
 
-    def settled(self) -> Terminal:
+    def settled(self) -> Self:
         """Waits until the program has handled all keys, and has drawn what they asked for."""
         assert self._tells
         self.wait(lambda screen: screen._rests > 0 and not screen._unread(), "it to be at rest")
         self._owing = False
         return self
 
-    def after(self, *keys: str) -> Terminal:
+    def after(self, *keys: str) -> Self:
         """Presses keys, and waits until the program has handled them."""
         return self.press(*keys).settled()
 
@@ -280,7 +281,7 @@ class Terminal:
 
     # ---- what can happen to it ----
 
-    def resize(self, rows: int, columns: int) -> Terminal:
+    def resize(self, rows: int, columns: int) -> Self:
         """Somebody pulls at the window's corner: the program gets SIGWINCH from the kernel."""
         if (rows, columns) == (self.rows, self.columns):
             return self
@@ -290,12 +291,12 @@ class Terminal:
         self._set_size(rows, columns)
         return self
 
-    def signal(self, number: signal.Signals) -> Terminal:
+    def signal(self, number: signal.Signals) -> Self:
         """Sends a signal to the program."""
         self.process.send_signal(number)
         return self
 
-    def hang_up(self) -> Terminal:
+    def hang_up(self) -> Self:
         """Closes the window: the program gets SIGHUP, and can neither read nor write any more."""
         for descriptor in (self._master, self._slave):
             os.close(descriptor)

@@ -220,7 +220,7 @@ class Walk:
                 cpu, waited = (
                     after - then for after, then in zip(_usage(self.reader.process.pid), before, strict=True)
                 )
-                if cpu > _LONGEST or (wall - waited > _LONGEST and not _MAY_TAKE_LONG & {*self.trail[-3:]}):
+                if cpu > _LONGEST or (wall - waited > _LONGEST and not _MAY_TAKE_LONG & {*self.trail[-12:]}):
                     self.slow.append((" ".join(self.trail[-5:]), round(wall * 1000), round(cpu * 1000)))
 
     def compare(self) -> None:
