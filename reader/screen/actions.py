@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..filter_units import duration as nanoseconds
 from ..model import Row, text
 from . import keys, moves
 from .browser import Task
@@ -391,7 +390,7 @@ class Actions:
         if count is None:
             deepest = max((item.row[11] for item in self.browser.shown()), default=0)
             count = max((deepest if level is None else level) - 1, 0) + 1
-        return self._levels(count)
+        return self.levels(count)
 
     def open_level(self, count: Count) -> Task[None]:
         level, run = self.browser.view.folds.level, self.browser.view.run
@@ -400,12 +399,12 @@ class Actions:
         count = count or (level or 0) + 2
         deepest = yield lambda database: moves.deepest(database, run)
         if count <= deepest:
-            yield from self._levels(count)
+            yield from self.levels(count)
             return
         self.app.say("all levels are shown")
         yield from self.browser.change(dataclasses.replace(self.browser.view, folds=Folds()))
 
-    def _levels(self, count: int) -> Task[None]:
+    def levels(self, count: int) -> Task[None]:
         """So many levels are shown; the calls on the last one are closed."""
         self._check_unfiltered()
         levels = max(count, 1)
@@ -432,10 +431,10 @@ class Actions:
         return self.browser.settle()
 
     def detail_down(self, count: Count) -> None:
-        self.app.detail_top += count or 1
+        self.app.panes.scroll(count or 1)
 
     def detail_up(self, count: Count) -> None:
-        self.app.detail_top = max(self.app.detail_top - (count or 1), 0)
+        self.app.panes.scroll(-(count or 1))
 
     def where(self, count: Count) -> Task[None]:
         position, events = self.browser.place().position, self.browser.events()
@@ -456,15 +455,17 @@ class Actions:
         if not os.path.isfile(path):
             raise Mistake(f"{path} is not there (any more)")
         try:
-            self.app.call(command(path, row[10], os.environ))
+            problem = self.app.outside.call(command(path, row[10], os.environ))
         except EditorMissing as error:
             raise Mistake(str(error)) from None
+        if problem:
+            raise Mistake(problem)
 
     def copy(self, count: Count, file: str = "") -> None:
         item = self.browser.current
         if item is None:
             raise Mistake("there is no event here")
-        self.app.copy(self.browser.line(item).text, "the line", file)
+        self._copy(self.browser.line(item).text, "the line", file)
 
     def copy_value(self, count: Count, file: str = "") -> None:
         from .menu import Choice
@@ -473,12 +474,18 @@ class Actions:
         if not values:
             raise Mistake("this event has no value")
         if len(values) == 1:
-            self.app.copy(values[0][1], values[0][0], file)
+            self._copy(values[0][1], values[0][0], file)
             return
         choices = [Choice(f"{name} = {value}", (name, value), "") for name, value in values]
         self.app.prompts.choose(
-            "copy the value of", choices, lambda chosen: self.app.copy(chosen[1], chosen[0], file)
+            "copy the value of", choices, lambda chosen: self._copy(chosen[1], chosen[0], file)
         )
+
+    def _copy(self, text: str, what: str, file: str) -> None:
+        try:
+            self.app.say(self.app.outside.copy(text, what, file))
+        except FileExistsError:
+            raise Mistake(f"{file} is there already") from None
 
     # ---- everything else ----
 
@@ -538,57 +545,6 @@ class Actions:
     def quit(self, count: Count) -> None:
         self.app.quit()
 
-    # ---- behind `:` ----
-
-    def run_line(self, line: str) -> Task[None] | None:
-        """A command that was typed."""
-        word, _, rest = line.strip().lstrip(":").strip().partition(" ")
-        rest = rest.strip()
-        if not word:
-            return None
-        if word.isdecimal() and not rest:
-            return self.first(_number(word, "events"))
-        if word.endswith("%") and word[:-1].isdecimal():
-            return self.percent(int(word[:-1]))
-        if word == "q":
-            self.app.quit()
-            return None
-        if word == "e":
-            return self.open(os.path.expanduser(rest) or self.app.path)
-        if word in ("n", "p", "x"):
-            return self._other_run(word)
-        if word == "f":
-            return self.where(None)
-        if word == "run":
-            return self._run(rest)
-        if word == "slow":
-            return self._set_slow(rest)
-        if word == "level":
-            return self._levels(_number(rest, "levels"))
-        if word == "width":
-            return self._set_width(rest)
-        if word == "filter" and rest:
-            return self.set_filter(rest)
-        if word == "time" and rest:
-            return self.go_to_time(rest)
-        if word in ("copy", "copy-value") and rest:
-            (self.copy if word == "copy" else self.copy_value)(None, rest)
-            return None
-        if word in {switch.name for switch in keys.SWITCHES} and not rest:
-            return self.set(word)
-        known = {command.name for command in keys.TYPED}
-        if word not in known:
-            from difflib import get_close_matches
-
-            near = get_close_matches(word, [*known, *(name.split()[0] for name, _ in keys.LINE_COMMANDS)], 1)
-            raise Mistake(
-                f"there is no command {word}" + (f": did you mean {near[0]}?" if near else "; h shows all")
-            )
-        result: Task[None] | None = getattr(self, word.replace("-", "_"))(
-            _number(rest, "") if rest.isdecimal() else None
-        )
-        return result
-
     def open(self, path: str) -> Task[None]:
         """Another database. Where it cannot be read, this one stays."""
         from ..database import Database
@@ -596,55 +552,9 @@ class Actions:
         yield lambda _: Database(path).close()
         self.app.open(path)
 
-    def _other_run(self, word: str) -> Task[None]:
-        numbers = [run.id for run in self.app.runs]
-        if not numbers:
-            raise Mistake("there is no recording yet")
-        now = self.browser.view.run
-        at = numbers.index(now) if now in numbers else len(numbers) - 1
-        index = {"n": at + 1, "p": at - 1, "x": 0}[word]
-        if not 0 <= index < len(numbers):
-            raise Mistake("this is the newest recording" if index > 0 else "this is the oldest recording")
-        return self.show_run(numbers[index])
-
-    def _run(self, wanted: str) -> Task[None]:
-        if wanted == "all":
-            return self.show_run(None)
-        numbers = [run.id for run in self.app.runs]
-        if not wanted.isdecimal() or int(wanted) not in numbers:
-            raise Mistake(f"there are the recordings {_listed(numbers)}, and: all")
-        return self.show_run(int(wanted))
-
     def show_run(self, run: int | None) -> Task[None]:
         self._remember()
         yield from self.browser.switch(Place(View(run, self.browser.view.filter), None))
-
-    def _set_slow(self, wanted: str) -> Task[None] | None:
-        try:
-            self.app.slow = nanoseconds(wanted)
-        except ValueError as error:
-            raise Mistake(str(error)) from None
-        return self.next_slow(None)
-
-    def _set_width(self, wanted: str) -> Task[None]:
-        column, _, number = wanted.partition(" ")
-        if column not in ("time", "duration", "process", "thread", "run"):
-            raise Mistake("width of: time, duration, run, process or thread, and a number; 0: as it needs")
-        widths = dict(self.app.look.widths)
-        widths[column] = min(_number(number, "columns"), 200)
-        self.app.change_look(dataclasses.replace(self.app.look, widths=tuple(widths.items())))
-        return self.browser.settle()
-
-
-def _number(text: str, what: str) -> int:
-    if not text.strip().isdecimal():
-        raise Mistake(f"give a number of {what}")
-    return min(int(text), 1 << 30)
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    shown = ", ".join(map(str, numbers[-10:]))
-    return f"…, {shown}" if len(numbers) > 10 else shown
 
 
 def _nothing() -> Task[None]:

@@ -10,18 +10,17 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import urwid
 
 from ..database import DatabaseError
 from ..filter_tree import FilterError
-from ..model import Row, Run, Source
+from ..model import Run, Source
 from ..signatures import Signatures
 from . import keys, live, paint
 from .actions import Actions, Mistake
@@ -29,15 +28,14 @@ from .browser import Browser
 from .following import Following
 from .layout import Layout
 from .lines import Liner, Look
-from .model import Item, Line
+from .model import Line
+from .outside import Outside
+from .panes import Panes
 from .places import Marks
 from .prompts import Prompts
 from .searching import Searching
 from .tasks import PATIENCE, Tasks
 from .worker import Worker
-
-if TYPE_CHECKING:
-    from .detail import Detail
 
 _TICK = 0.1  # s
 _SIGNALS = ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130))  # and the exit statuses
@@ -61,11 +59,9 @@ class App:
         self.browser = Browser(start.view, self.runs, self.liner(), self._view_changed)
         self.tasks = Tasks(worker, self._say_error, self._stopped, self._draw)
         self.layout = Layout(plain=not colours)
-        self.searching, self.following, self.prompts = (
-            Searching(self),
-            Following(self, start.file),
-            Prompts(self),
-        )
+        self.panes = Panes(self.tasks)
+        self.searching, self.prompts = Searching(self), Prompts(self)
+        self.following = Following(self, start.file)
         self.actions = Actions(self)
         self.marks = Marks()
         self.reopen: str | None = None  # another database, once this one is left
@@ -73,12 +69,6 @@ class App:
         self.slow: int | None = None  # ns
         self.last_value: tuple[str, str] | None = None  # name and value of the argument that `a` looks for
         self.repeated = False  # the same command comes again
-        self.stack: list[Row] = []
-        self.detail: Detail | None = None
-        self.detail_top = 0
-        self._stack_of: tuple[int, int] | None = None  # event and count
-        self._detail_of: Item | None = None
-        self._detail_at = 0  # the event that the pane has been scrolled in
         self._count = ""  # digits typed so far
         self._prefix = ""  # a key that waits for another one
         self._pasting = False
@@ -97,6 +87,7 @@ class App:
         """Shows the screen until the reader is left. Returns the exit status."""
         self._screen = screen = paint.Screen(bracketed_paste_mode=True)
         screen.set_terminal_properties(colors=16 if self._colours else 1)
+        self.outside = Outside(screen)
         self._surface = paint.Surface(self._compose, self._below)
         self._loop = loop = urwid.MainLoop(
             self._surface,
@@ -200,7 +191,7 @@ class App:
                 return  # it will be done in a moment
             else:
                 self.tasks.stop()
-                if not self.prompts.is_open:
+                if not self.prompts.is_open and self._keys[0] not in ("q", "Q"):
                     self._keys.popleft()
                     self.say("stopped")
             # what has to be asked for is drawn when it is there; drawing now would only hold up its thread
@@ -280,7 +271,7 @@ class App:
         elif event == "mouse press" and button in (4, 5):
             lines = -_WHEEL if button == 4 else _WHEEL
             if self.layout.at(row) == "detail":
-                self.detail_top = max(self.detail_top + lines, 0)
+                self.panes.scroll(lines)
             else:
                 self.following.stop()
                 self.tasks.run(self.browser.scroll(lines))
@@ -371,47 +362,30 @@ class App:
         """Asks for what the screen shows besides the events, where it is not the right one yet."""
         if self.tasks.is_running:
             return
-        shown, current = self.browser.shown(), self.browser.current
-        top, rows = shown[0].row if shown else None, self.layout.stack_rows
-        if top is not None and top[6] == "call" and top[11] == 0:
-            self.stack, self._stack_of = [], None  # there is none around it
-        elif rows and top is not None and (top[0], rows) != self._stack_of:
-            self._stack_of = top[0], rows
-            self.tasks.ask("stack", lambda database: live.stack(database, top, rows), self._take_stack)
-        if self.layout.panes["detail"] and current != self._detail_of:
-            self._detail_of = current
-            if current is None:
-                self.detail = None
-            else:
-                from .detail import detail
-
-                self.tasks.ask("detail", lambda database: detail(database, current), self._take_detail)
-
-    def _take_stack(self, rows: list[Row]) -> None:
-        self.stack = rows
-
-    def _take_detail(self, detail: Detail) -> None:
-        if self._detail_at != detail.row[0]:  # another event: from its beginning
-            self._detail_at, self.detail_top = detail.row[0], 0
-        self.detail = detail
+        shown = self.browser.shown()
+        self.panes.want(
+            shown[0].row if shown else None,
+            self.layout.stack_rows,
+            self.browser.current,
+            self.layout.panes["detail"],
+        )
 
     def toggle(self, pane: str) -> bool:
         """Shows a pane, or no longer. Returns which of both."""
         shown = self.layout.toggle(pane)
         self._fit(self.layout.width, self.layout.height)
-        self._stack_of = self._detail_of = None
+        self.panes.forget()
         return shown
 
     def _view_changed(self) -> None:
         """Another run or filter is shown."""
-        self._stack_of = self._detail_of = None
+        self.panes.forget()
         self.following.forget()
 
     def forget(self) -> None:
         """Everything is to be read and drawn anew."""
         self._screen.clear()
-        self.stack = []
-        self._stack_of = self._detail_of = None
+        self.panes.forget()
         self.change_look(self.look)
         self.following.forget(anew=True)
 
@@ -440,52 +414,6 @@ class App:
         """Whether threads or processes have a column: by the switch, or since there are several."""
         switched = getattr(self.look, column)
         return live.several(self.sources, column) if switched is None else bool(switched)
-
-    # ---- out of the screen ----
-
-    def bell(self) -> None:
-        """Rings."""
-        self._screen.write("\a")
-        self._screen.flush()
-
-    def call(self, command: list[str]) -> None:
-        """Runs another program on the terminal, and comes back."""
-        self._screen.stop()
-        # Ctrl-C and Ctrl-\ are for the other program; it begins with what they do by default
-        before = {key: signal.signal(key, lambda *_: None) for key in (signal.SIGINT, signal.SIGQUIT)}
-        problem = ""
-        try:
-            status = subprocess.call(command)
-            if status:
-                problem = f"{command[0]} ended with status {status}"
-        except OSError as error:
-            problem = (
-                f"{command[0]} cannot be started: {error.strerror}; $VISUAL or $EDITOR says which editor"
-            )
-        finally:
-            for key, handler in before.items():
-                signal.signal(key, handler)
-        self._screen.start()  # not where a signal ends the reader: the terminal may be gone
-        self._screen.clear()
-        if problem:
-            self.say(problem, "error")
-
-    def copy(self, text: str, what: str, file: str) -> None:
-        """To the terminal's clipboard, or into a new file."""
-        from .clipboard import held, osc52, save
-
-        if file:
-            try:
-                save(text, os.path.expanduser(file))
-            except FileExistsError:
-                raise Mistake(f"{file} is there already") from None
-            self.say(f"{what} is in {file}")
-        else:
-            self._screen.write(osc52(text).decode("ascii"))
-            self._screen.flush()
-            kept = held(text)
-            part = f"the first {len(kept):,} characters of {what}" if len(kept) < len(text) else what
-            self.say(f"{part} copied, if the terminal lets programs do that; :copy FILE writes it to a file")
 
 
 def _is_ours(error: Exception) -> bool:

@@ -250,19 +250,16 @@ def check_pattern(text: str) -> Mistake | None:
 
 def complete_command(text: str, position: int) -> Completions:
     """Names of commands, behind `:`."""
-    from .keys import LINE_COMMANDS, SWITCHES, TYPED
+    from .command_line import names
 
     typed = text[:position]
     if " " in typed.strip() or (typed and typed != typed.strip()):
         return Completions(position, position, [])
     end = len(text) if " " not in text[position:] else position + text[position:].index(" ")
-    known = {command.name: command.help for command in TYPED}
-    known |= {name.split()[0]: help for name, help in LINE_COMMANDS if len(name.split()[0]) > 2}
-    known |= {switch.name: switch.help for switch in SWITCHES}
     found = [
         Candidate(name, "command", help)
         for begins in (True, False)
-        for name, help in known.items()
+        for name, help in names().items()
         if name.startswith(typed) == begins and typed in name
     ]
     return Completions(0, end, found)

@@ -183,9 +183,10 @@ class Browser:
     def settle(self) -> Task[None]:
         """Makes `top` and `cursor` what they can be, with events for the whole screen."""
         while True:
-            if not self.began and (self.top < 0 or (self.top == 0 and self.header)):
+            # one more on each side, so that it is known where the first and the last one are seen
+            if self.top <= 0 and not self.began:
                 yield from self._load_before()
-            elif self.top + self.height > len(self.items) and not self.ended:
+            elif self.top + self.height >= len(self.items) and not self.ended:
                 yield from self._load_after()
             elif self.ended and not self.began and self._last_top()[0] == 0 < self._last_top()[1]:
                 yield from self._load_before()

@@ -262,7 +262,7 @@ class Following:
         self._until = seen
         if row is not None and self.until_hit:
             self.stop()
-            app.bell()
+            app.outside.bell()
             app.say("found")
             app.searching.found_at.add(row[2])
             app.tasks.run(app.browser.go(row))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .keys import GROUPS, LINE_COMMANDS, SWITCHES, TYPED, shown
+from .command_line import LINE_COMMANDS
+from .keys import GROUPS, SWITCHES, TYPED, shown
 from .look import Look
 from .model import Line
 
@@ -21,7 +22,7 @@ def help_lines(look: Look) -> list[Line]:
     lines += [Line(""), _title("Switches")]
     lines += [_entry(f"-{switch.letter}", f"{switch.help}  (:{switch.name})") for switch in SWITCHES]
     lines += [Line(""), _title("Behind :")]
-    lines += [_entry(name, help) for name, help in LINE_COMMANDS]
+    lines += [_entry(f":{each.name} {each.argument}", each.help) for each in LINE_COMMANDS]
     names = ", ".join(command.name for command in TYPED)
     lines += [Line(""), Line(f"and, with N behind it where it takes one: {names}")]
     return lines
@@ -42,8 +43,9 @@ def help_markdown() -> str:
     for switch in SWITCHES:
         parts[-1] += f"\n| `-{switch.letter}` | `:{switch.name}` | {switch.help} |"
     parts.append("### Behind `:`\n\n| command | |\n| --- | --- |")
-    for name, help in LINE_COMMANDS:
-        parts[-1] += f"\n| `:{name.replace('|', chr(92) + '|')}` | {help} |"
+    for each in LINE_COMMANDS:
+        typed = f":{each.name} {each.argument}".strip().replace("|", chr(92) + "|")
+        parts[-1] += f"\n| `{typed}` | {each.help} |"
     return "\n\n".join(parts) + "\n"
 
 

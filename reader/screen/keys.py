@@ -152,21 +152,6 @@ COMMANDS = tuple(command for _, commands in GROUPS for command in commands)
 BY_KEY = {key: command for command in COMMANDS for key in command.keys}
 TYPED = tuple(each for each in COMMANDS if each.name not in ("mark", "to-mark", "switch", "command"))
 
-# behind `:` there are more than the names above
-LINE_COMMANDS = (
-    ("q", "ends the reader"),
-    ("e FILE", "opens another database"),
-    ("n, p, x", "the next recording in the database, the one before, the first"),
-    ("run N|all", "shows recording N, or all"),
-    ("f", "where we are"),
-    ("filter F", "sets a filter"),
-    ("time T", "goes to a time"),
-    ("slow DURATION", "what counts as a slow call, such as 5ms"),
-    ("width COLUMN N", "the width of a column: time, duration, run, process, thread"),
-    ("copy FILE", "writes the line, copy-value the value, to a new file"),
-    ("level N", "shows N levels of calls"),
-)
-
 PREFIXES = ("m", "'", "-", "Z")  # wait for one more key
 
 _SHOWN = {

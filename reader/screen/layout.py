@@ -97,7 +97,7 @@ class Layout:
     def _stack(self, app: App, rows: Rows) -> None:
         if not self.stack_rows:
             return
-        calls = app.stack[-self.stack_rows :] if app.browser.items else []
+        calls = app.panes.stack[-self.stack_rows :] if app.browser.items else []
         for place, call in enumerate(calls):
             line = _outdented(app.browser.line(Item(call)))
             if place == 0 and call[11]:
@@ -141,12 +141,12 @@ class Layout:
         title = " event "
         rows.line(Line(title + ("-" if app.look.ascii else "─") * (self.width - len(title))), "bar")
         lines: list[Line] = []
-        if app.detail is not None:
+        if app.panes.detail is not None:
             from .detail import detail_lines
 
-            lines = detail_lines(app.detail, self.width, app.look)
-        app.detail_top = max(min(app.detail_top, len(lines) - self.detail_rows + 1), 0)
-        shown = lines[app.detail_top : app.detail_top + self.detail_rows - 1]
+            lines = detail_lines(app.panes.detail, self.width, app.look)
+        app.panes.top = top = max(min(app.panes.top, len(lines) - self.detail_rows + 1), 0)
+        shown = lines[top : top + self.detail_rows - 1]
         for line in shown + [Line("")] * (self.detail_rows - 1 - len(shown)):
             rows.line(line)
         self._spots += ["detail"] * self.detail_rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import urwid
@@ -156,8 +157,9 @@ class Prompts:
     def command(self) -> None:
         """A command's name."""
         from .asking import complete_command
+        from .command_line import run_line
 
-        self.line(":", self._app.actions.run_line, history="command", complete=complete_command)
+        self.line(":", partial(run_line, self._app.actions), history="command", complete=complete_command)
 
     def choose(self, title: str, choices: Sequence[Choice], chosen: Callable[[Any], Any]) -> None:
         """A list to choose from. chosen: is called with the value."""

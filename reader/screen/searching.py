@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .search import Pattern
 
 _WHILE_TYPING = 0.5  # s that a search may take
+_TYPED = 200  # characters; longer expressions are searched for when they are complete
 _CASES = {None: "ignore case where no capital is typed", False: "heed case", True: "ignore case"}
 
 
@@ -105,6 +106,8 @@ class Searching:
 
         app = self._app
         app.tasks.take_back("typing")
+        if len(text) > _TYPED:
+            return  # pasted, key by key
         try:
             self.pattern = pattern = Pattern(text, self.ignore_case) if text else None
         except BadPattern:
