@@ -72,15 +72,12 @@ def whereabouts(app: App, number: int) -> str:
 
 
 def percent(app: App) -> float:
-    """How much of the events is before the cursor, or is shown, at the end."""
+    """How much of the events is before the cursor; of the last one: 100."""
     item, timeline = app.browser.current, app.following.timeline
     if item is None or timeline is None:
         return 0.0
-    if app.browser.began and app.browser.cursor == 0:
-        return 0.0
-    if app.browser.ended and app.browser.cursor == len(app.browser.items) - 1:
-        return 100.0
-    return min(timeline.share(item.row[2]) * 100, 99.9)
+    time = item.row[2]
+    return 100.0 if time >= timeline.last else min(timeline.share(time) * 100, 99.9)
 
 
 def losses(app: App) -> int:
