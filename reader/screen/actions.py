@@ -132,7 +132,7 @@ class Actions:
 
     def _aside(self, columns: int) -> None:
         self.browser.left = max(self.browser.left + columns, 0)
-        self.browser.aside = self.browser.left > 0
+        self.browser.aside = True
 
     # ---- jumping ----
 

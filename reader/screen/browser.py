@@ -114,19 +114,27 @@ class Browser:
         """Scrolls sideways where the line under the cursor is indented too far to be read, unless somebody
         has scrolled there on purpose."""
         item = self.current
-        if item is None or self.wrap or self.aside:
+        if item is None or self.wrap:
             return
         line = self.line(item)
         indented = line.text[line.fixed :]
-        self.see(line, line.fixed + len(indented) - len(indented.lstrip(" ")), margin=self.width // 3)
+        start = line.fixed + len(indented) - len(indented.lstrip(" "))
+        if not self.aside:
+            self.see(line, start, self.width // 3)
+        elif self.left == 0 and self._left_for(line, start, self.width // 3) == 0:
+            self.aside = False  # where nobody's purpose is lost
 
     def see(self, line: Line, start: int, margin: int = 10) -> None:
         """Scrolls sideways, if a character of a line and as many columns behind it are not on the screen."""
+        self.left = self._left_for(line, start, margin)
+
+    def _left_for(self, line: Line, start: int, margin: int) -> int:
         columns = self._fixed(line)
         at = cells(line.text[:start]) - columns
         room = self.width - columns
-        if not self.left <= at <= self.left + room - margin:
-            self.left = 0 if at <= room - margin else max(at - room // 4, 0)
+        if self.left <= at <= self.left + room - margin:
+            return self.left
+        return 0 if at <= room - margin else max(at - room // 4, 0)
 
     @property
     def first_shown(self) -> int:
