@@ -52,6 +52,9 @@ From the top:
 - **The status line**: database, recording, time and per cent of where the cursor is, `LIVE` while the program runs, events lost near here, what takes
   long and how far it is, filter, search.
 
+**The mouse**: the wheel scrolls; a click puts the cursor on a line, and on the cursor's line folds or unfolds the call; a click in the minimap or on a call above goes there.
+To select text, most terminals want Shift to be held.
+
 Characters that would act on the terminal (controls, escape sequences, what turns the direction of text) are shown as escapes, such as `\\x1b`; they never reach it.
 
 ## Searching and filtering
@@ -63,6 +66,8 @@ tells how far it is. Any key stops it. An expression that would take for ever on
 
 `&` takes a filter, in the language of [filters.md](filters.md): Tab completes functions, arguments, values of fields; a mistake is marked while you type; one that finds nothing is answered with
 a list of those near it that do. What is under the cursor stays there when a filter is set or taken away. `*` makes a filter out of it: this function, this value, this thread.
+
+What was typed is kept for the next time in `$XDG_STATE_HOME/pytrace` (`~/.local/state/pytrace`), readable by you alone; `PYTRACE_HISTORY=off` keeps nothing.
 
 ## While the program runs
 

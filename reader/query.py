@@ -83,7 +83,8 @@ def neighbours(database: Database, event: Row, count: int) -> tuple[list[Row], l
     """At most `count` events of its thread before an event, and as many after it, in the order of time."""
     id, run, time, pid, tid, *_ = event
     thread = Query("run = ? AND pid = ? AND tid = ?", (run, pid, tid))
-    earlier = thread.also("time <= ? AND (time < ? OR id < ?)", time, time, id)
+    # OR of two columns in SQL would be two scans, and a sort
+    earlier = thread.also("time <= ? AND event MATCH ?", time, f"(or (< time {time}) (< id {id}))")
     sql = f"SELECT {EVENT} FROM event WHERE {earlier.where} ORDER BY time DESC, id DESC"
     before = database.page(sql, earlier.parameters, _as_it_is, count, _FOREVER).made
     sql = f"SELECT {EVENT} FROM event WHERE {thread.where} AND time >= ? ORDER BY time, id"

@@ -136,6 +136,7 @@ class App:
         self._settle_size()
         if (
             self._owed
+            and self.following.has_looked
             and not self._keys
             and not self.tasks.is_running
             and not self.tasks.asked() - {"pulse", "minimap"}

@@ -38,6 +38,7 @@ class Following:
         self._pulse: Pulse | None = None
         self._file = file  # that is read; another one may take its name
         self._looked = self._told = self._refined = 0.0
+        self.has_looked = False  # at the database, since the screen was opened
         self._behind = False  # the run has grown since its course was read
         self._stale = False  # something has changed since the events on the screen were read
         self._known = len(app.sources), 0  # threads and functions
@@ -59,6 +60,7 @@ class Following:
         now, tasks = time.monotonic(), self._app.tasks
         wait = _LOOK if self.is_live() or not self._app.runs else _IDLE_LOOK
         if now - self._looked >= wait and "pulse" not in tasks.asked():
+            self.has_looked = self._looked > 0  # else the last one has failed
             self._looked = now
             run = self._app.browser.view.run
             tasks.ask("pulse", lambda database: self._watch.pulse(database, run), self._take_pulse)
@@ -76,7 +78,7 @@ class Following:
 
     def _take_pulse(self, pulse: Pulse) -> bool:
         """Whether something has changed."""
-        before, self._pulse = self._pulse, pulse
+        before, self._pulse, self.has_looked = self._pulse, pulse, True
         if pulse == before:
             return False
         app = self._app
