@@ -205,7 +205,10 @@ class Walk:
         elif what < 0.24:
             self._keys(chance.choice("m'-"), chance.choice("abiSNtTdpavmk'^$"))
         elif what < 0.30:
-            self._keys(*str(chance.choice((1, 5, 30, 100, 2000))), chance.choice(KEYS))
+            slow, many = len(self.slow), str(chance.choice((1, 5, 30, 100, 2000)))
+            self._keys(*many, chance.choice(KEYS))
+            if many in ("100", "2000"):  # steps, between which any key stops it
+                del self.slow[slow:]
         else:
             self._keys(*[chance.choice(KEYS) for _ in range(chance.choice((1, 1, 1, 2, 5)))])
 
