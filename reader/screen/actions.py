@@ -158,14 +158,7 @@ class Actions:
         )
 
     def caller(self, count: Count) -> Task[None]:
-        start = row = self._row()
-        for _ in range(min(count or 1, _FAR)):
-            above = yield partial(moves.caller, row=row)
-            if above is None:
-                self.app.say("this is the outermost call")
-                break
-            row = above
-        yield from self._go(start, row)
+        return self._walk(moves.caller, count, "this is the outermost call", "")
 
     def first_callee(self, count: Count) -> Task[None]:
         return self._structural(moves.first_callee, "it made no call")
@@ -181,17 +174,26 @@ class Actions:
 
     def _next(self, move: Callable[..., Row | None], count: Count, nothing: str) -> Task[None]:
         """The N-th next of something within run and filter."""
-        start, events = self._row(), self.browser.events()
-        row = start
-        for _ in range(min(count or 1, _FAR)):
-            found = yield partial(move, query=events, row=row)
-            if found is None:
-                self.app.say(nothing if row is start else f"{nothing}; this is the last one")
-                break
-            row = found
-        yield from self._go(start, row)
+        within = partial(move, query=self.browser.events())
+        return self._walk(within, count, nothing, "; this is the last one")
 
-    def _go(self, start: Row, row: Row) -> Task[None]:
+    def _walk(self, move: Callable[..., Row | None], count: Count, nothing: str, last: str) -> Task[None]:
+        """So many steps, all in one question. nothing: is said where there is none, and `last` behind it
+        where there were some."""
+        start = self._row()
+
+        def question(database: Database) -> tuple[Row, bool]:
+            row = start
+            for _ in range(min(count or 1, _FAR)):
+                found = move(database, row=row)
+                if found is None:
+                    return row, True
+                row = found
+            return row, False
+
+        row, is_end = yield question
+        if is_end:
+            self.app.say(nothing if row is start else nothing + last)
         if row is not start and not (yield from self.browser.go(row)):
             self.app.say("the filter hides it: & with an empty line shows all events")
 

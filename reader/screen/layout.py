@@ -10,12 +10,14 @@ from ..model import Row
 from .model import Item, Line
 from .paint import Rows
 from .status import status_line
-from .text import part, with_hits
+from .text import Markup, fold, part, with_hits
 
 if TYPE_CHECKING:
     from .app import App
 
 _STACK_MAX = 3
+_ROOMY = 12  # rows: there is room for more than events
+_LONG_MESSAGE = 4  # rows, at most
 _SMALLEST = (10, 3)
 # What a row of the screen belongs to: the minimap, a call of the stack, an item's index, the detail pane
 Spot: TypeAlias = "str | Row | int | None"
@@ -43,7 +45,7 @@ class Layout:
     def sized(self, width: int, height: int) -> tuple[int, int]:
         """The screen has this size. Returns width and height of the part with the events."""
         self.width, self.height = width, height
-        roomy = height >= 12
+        roomy = height >= _ROOMY
         self.minimap_rows = int(roomy and self.panes["minimap"])
         self.stack_rows = min(_STACK_MAX, height // 8) if roomy and self.panes["stack"] else 0
         left = height - self.minimap_rows - self.stack_rows - 1 - self._message_rows
@@ -53,6 +55,11 @@ class Layout:
     @property
     def _message_rows(self) -> int:
         return 1 if self.height >= 5 else 0
+
+    @property
+    def _most_message_rows(self) -> int:
+        """A long message stands over the last events until the next key."""
+        return _LONG_MESSAGE if self.height >= _ROOMY else self._message_rows
 
     # ---- drawing ----
 
@@ -64,14 +71,16 @@ class Layout:
             rows.line(Line("too small a screen"))
             return rows
         prompted = height < self.height  # then the prompt stands where messages do
-        below = self.detail_rows + 1 + (0 if prompted else self._message_rows)
+        message = fold(app.message_line(), self.width)[: self._most_message_rows]
+        below = self.detail_rows + 1 + (0 if prompted else len(message))
         self._minimap(app, rows)
         self._stack(app, rows)
         self._events(app, rows, max(height - len(rows) - below, 0))
         self._detail(app, rows)
-        if len(rows) >= height:
-            rows.fill(height - 1)
-        self._status(app, rows, prompted)
+        above = height - 1 - (0 if prompted else len(message))
+        if len(rows) > above:
+            rows.fill(above)
+        self._status(app, rows, message, prompted)
         return rows
 
     def _minimap(self, app: App, rows: Rows) -> None:
@@ -151,13 +160,14 @@ class Layout:
             rows.line(line)
         self._spots += ["detail"] * self.detail_rows
 
-    def _status(self, app: App, rows: Rows, prompted: bool) -> None:
+    def _status(self, app: App, rows: Rows, message: list[Markup], prompted: bool) -> None:
         if not self._message_rows and app.message is not None:
             rows.line(app.message)
             return
         rows.line(status_line(app), "bar")
-        if self._message_rows and not prompted:
-            rows.line(app.message_line())
+        if not prompted:
+            for row in message:
+                rows.add(row)
 
     # ---- clicking ----
 

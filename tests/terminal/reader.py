@@ -84,12 +84,18 @@ class Reader(Terminal):
     @property
     def status(self) -> str:
         """The line that says where we are."""
-        return self.line(self.rows - 2)
+        return self.line(self._status_row)
+
+    @property
+    def _status_row(self) -> int:
+        """Above the last line, and further up where that is a long message."""
+        last = self.rows - 2
+        return next((row for row in range(last, last - 4, -1) if ".sqlite " in self.line(row)), last)
 
     @property
     def message(self) -> str:
-        """The last line: messages and prompts."""
-        return self.line(self.rows - 1)
+        """What is below the status: messages and prompts."""
+        return "".join(self.line(row) for row in range(self._status_row + 1, self.rows))
 
     def say(self, text: str) -> Self:
         """Types a command behind `:`, and waits until it is done."""

@@ -153,7 +153,7 @@ def test_no_editor(reads: Reads, journal: Path, editor: str) -> None:
     before = reader.lines[:-1]
     reader.press("v").settled()
     assert "EDITOR" in reader.message
-    assert reader.lines[:-1] == before
+    assert reader.lines[:-5] == before[:-4]  # a message may be long
     reader.quit()
 
 
