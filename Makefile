@@ -1,7 +1,7 @@
 # `make` alone says what there is to make. Needs Python 3.11 or later with its headers, and a C compiler.
 #
 # PYTHON=...   another Python than the first one found; it gets an environment of its own, .venv-X.Y
-# ARGS=...     more arguments for pytest, or for the benchmarks
+# ARGS=...     more arguments for pytest (two tests run at a time; -n 0: one, as --pdb needs), or for the benchmarks
 
 ifdef PYTHON
 VENV ?= .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
@@ -25,7 +25,7 @@ demo: $(VENV)/.installed $(VENV)/.demo  ## record a real program, and look at wh
 	@examples/demo.sh $(VENV)/bin
 
 test: $(VENV)/.installed $(VENV)/.test  ## the tests, on one Python
-	$(VENV)/bin/pytest $(ARGS)
+	$(VENV)/bin/pytest -n 2 --dist worksteal $(ARGS)
 
 test-all:        ## the tests on 3.11 to 3.15; those that the machine lacks come from Debian, if root
 	.ci/test-all $(ARGS)
