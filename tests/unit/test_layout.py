@@ -117,3 +117,21 @@ def test_the_project_says_the_same_thing_everywhere() -> None:
     following = "3." + str(int(last.split(".")[1]) + 1)
     assert project["project"]["requires-python"] == f">={first},<{following}"
     assert project["dependency-groups"]["build"] == project["build-system"]["requires"]
+
+
+# Of the reader's screen: what draws, and what knows nothing of it.
+DRAWING = {
+    f"pytracer.reader.screen.{name}"
+    for name in ("app", "layout", "line_editor", "menu", "pager", "paint", "prompt", "prompts", "status")
+}
+APART = (
+    "browser", "columns", "detail", "folds", "lines", "literals", "live", "look", "minimap", "model",
+    "moves", "panes", "places", "search", "source", "tasks", "text", "timeline", "view", "when", "worker",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("module", APART)
+def test_state_and_questions_know_nothing_of_drawing(module: str) -> None:
+    path = ROOT / "reader" / "screen" / f"{module}.py"
+    assert DRAWING.isdisjoint(imports(path))
+    assert "import urwid" not in path.read_text()
