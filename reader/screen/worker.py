@@ -51,6 +51,7 @@ class Worker:
         self._current: Job[Any] | None = None
         self._closed = False
         self.progress = (0, 0)  # segments opened, and all, of the query that runs
+        self._most = 0  # segments of a query of this question
         self._look_at = 0.0
         self._thread = threading.Thread(target=self._work, name="pytrace: database", daemon=True)
         self._thread.start()
@@ -103,7 +104,7 @@ class Worker:
                 job.stopped = job.dropped
             if job.dropped:
                 continue
-            self.progress, self._look_at = (0, 0), time.monotonic() + _REFRESH
+            self.progress, self._most, self._look_at = (0, 0), 0, time.monotonic() + _REFRESH
             try:
                 if database is None:
                     database = self._open(self._watch)
@@ -129,4 +130,7 @@ class Worker:
         if now >= self._look_at:
             from ..progress import scanned
 
-            self.progress, self._look_at = scanned(), now + _REFRESH
+            opened, count = scanned()
+            # a question may be several queries, each of which begins where the last one ended
+            self._most = max(self._most, count)
+            self.progress, self._look_at = (self._most - count + opened, self._most), now + _REFRESH
