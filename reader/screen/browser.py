@@ -534,11 +534,12 @@ class Browser:
         top = self.items[self._top()].position if self.items else None
         return self.view, top, self.height
 
-    def renew(self, answer: Renewed) -> None:
-        """Takes the answer. What is on the screen stays where it is, as far as it is still there."""
+    def renew(self, answer: Renewed) -> bool:
+        """Takes the answer. What is on the screen stays where it is, as far as it is still there. False: the
+        screen has moved since it was asked for, and the answer is not taken."""
         version, above, began, rows, ended = answer
         if version != self._version():
-            return  # it has moved since
+            return False
         current, at = self.current, self.cursor - self.top
         self.rows = above + rows
         self.items = self.view.folding.items(self.rows, self._strays)
@@ -551,3 +552,4 @@ class Browser:
             if found < len(self.items) and self.items[found].row[0] == current.row[0]:
                 self.cursor = found
         self.clamp()
+        return True

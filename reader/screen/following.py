@@ -194,10 +194,9 @@ class Following:
             app.tasks.ask("renew", app.browser.renewed(), self._take_renewed)
 
     def _take_renewed(self, answer: Any) -> None:
-        if self._app.tasks.is_running:
+        if self._app.tasks.is_running or not self._app.browser.renew(answer):
             self._stale = True
         else:
-            self._app.browser.renew(answer)
             self._settle()
 
     def _take_newest(self, answer: Any) -> None:

@@ -73,7 +73,7 @@ def _encoding(data: bytes) -> str:
 
     try:
         return detect_encoding(BytesIO(data[: 2 * _LONGEST]).readline)[0]
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, LookupError):
         return "utf-8"
 
 
