@@ -14,6 +14,7 @@ from ..model import Row, text
 from . import keys, moves
 from .browser import Task
 from .folds import ENTERS, Folds, span
+from .look import TIMES
 from .places import Place
 from .status import whereabouts
 from .view import View
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 Count = int | None
 _FAR = 10_000  # the N-th next of something
-_TIMES = ("clock", "date", "start", "off")
 
 
 class Mistake(Exception):
@@ -514,7 +514,7 @@ class Actions:
                 app.say(f"{name}: {'on' if app.toggle(name) else 'off'}")
                 return self.browser.settle()
             case "times":
-                change["time"] = _TIMES[(_TIMES.index(look.time) + 1) % len(_TIMES)]
+                change["time"] = TIMES[(TIMES.index(look.time) + 1) % len(TIMES)]
                 shown = {
                     "clock": "of the day",
                     "date": "with the date",

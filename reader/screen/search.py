@@ -30,7 +30,6 @@ _GLANCE = 0.02  # s, for all matches in a line that is drawn
 _STEPS_AT_ONCE = 1e7  # that a match may take without being timed
 _PAGE, _PAGE_SECONDS = 1 << 17, 0.5  # rows and time until the database may go on without this reader
 _STEPS = 100  # of SQLite's machine between two looks at the clock
-_LATEST_ID = (1 << 63) - 1
 # Characters that ignoring case makes the same as a letter of ASCII, though nobody who types this letter
 # means them; and a letter that is like no other. literals.py relies on it.
 _ALIKE = "\u0130\u0131\u017f\u212a"
