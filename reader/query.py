@@ -7,7 +7,7 @@ pages are short, so that the first lines are there at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from .model import EVENT, Row
@@ -39,6 +39,16 @@ class Query(NamedTuple):
             return self
         return Query(f"{self.where} AND {where}", (*self.parameters, *parameters))
 
+    # OR of two columns in SQL would be two scans, and a sort
+
+    def behind(self, time: int, id: int) -> Query:
+        """Events that come after this place, in the order of time and id."""
+        return self.also("time >= ? AND event MATCH ?", time, f"(or (> time {time}) (> id {id}))")
+
+    def before(self, time: int, id: int) -> Query:
+        """Events that come before this place."""
+        return self.also("time <= ? AND event MATCH ?", time, f"(or (< time {time}) (< id {id}))")
+
 
 EVERY = Query("1", ())
 
@@ -69,28 +79,34 @@ def pages(
 def one(database: Database, event: int) -> Row | None:
     """The event of this id."""
     sql = f"SELECT {EVENT} FROM event WHERE id = ?"
-    found = database.page(sql, (event,), _as_it_is, 1, _FOREVER).made
+    found = rows(database, sql, (event,), 1)
     return found[0] if found else None
 
 
-def stack(database: Database, event: int) -> list[Row]:
-    """The events that began the calls that are open at an event, the outermost first."""
-    sql = f"SELECT {EVENT} FROM stack(?) JOIN event ON event.id = stack.id ORDER BY stack.depth"
-    return database.page(sql, (event,), _as_it_is, _DEEPEST, _FOREVER).made
+def stack(database: Database, event: int, where: str = "1", *parameters: Parameter) -> list[Row]:
+    """The events that began the calls that are open at an event, the outermost first. where: only some of
+    them, by `stack.depth`."""
+    sql = f"SELECT {EVENT} FROM stack(?) JOIN event ON event.id = stack.id WHERE {where} ORDER BY stack.depth"
+    return rows(database, sql, (event, *parameters), _DEEPEST)
 
 
 def neighbours(database: Database, event: Row, count: int) -> tuple[list[Row], list[Row]]:
     """At most `count` events of its thread before an event, and as many after it, in the order of time."""
     id, run, time, pid, tid, *_ = event
     thread = Query("run = ? AND pid = ? AND tid = ?", (run, pid, tid))
-    # OR of two columns in SQL would be two scans, and a sort
-    earlier = thread.also("time <= ? AND event MATCH ?", time, f"(or (< time {time}) (< id {id}))")
+    earlier = thread.before(time, id)
     sql = f"SELECT {EVENT} FROM event WHERE {earlier.where} ORDER BY time DESC, id DESC"
-    before = database.page(sql, earlier.parameters, _as_it_is, count, _FOREVER).made
+    before = rows(database, sql, earlier.parameters, count)
     sql = f"SELECT {EVENT} FROM event WHERE {thread.where} AND time >= ? ORDER BY time, id"
-    after = database.page(sql, (*thread.parameters, time), _as_it_is, count, _FOREVER, (time, id)).made
+    after = database.page(sql, (*thread.parameters, time), as_it_is, count, _FOREVER, (time, id)).made
     return before[::-1], after
 
 
-def _as_it_is(row: Row) -> Row:
+def rows(database: Database, sql: str, parameters: Sequence[Parameter], limit: int) -> list[Row]:
+    """The first rows of a statement that selects EVENT, at most so many."""
+    return database.page(sql, parameters, as_it_is, limit, _FOREVER).made
+
+
+def as_it_is(row: Row) -> Row:
+    """What is made of a row that is wanted itself."""
     return row

@@ -25,6 +25,7 @@ from ..signatures import Signatures
 from . import keys, live, paint
 from .actions import Actions, Mistake
 from .browser import Browser
+from .columns import several
 from .following import Following
 from .layout import Layout
 from .lines import Liner, Look
@@ -414,7 +415,7 @@ class App:
     def is_shown(self, column: str) -> bool:
         """Whether threads or processes have a column: by the switch, or since there are several."""
         switched = getattr(self.look, column)
-        return live.several(self.sources, column) if switched is None else bool(switched)
+        return several(self.sources)[column] if switched is None else bool(switched)
 
 
 def _is_ours(error: Exception) -> bool:

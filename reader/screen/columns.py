@@ -22,12 +22,10 @@ class Columns:
 
     def __init__(self, look: Look, sources: Sequence[Source], runs: Sequence[Run]) -> None:
         self._look = look
-        several = {source.run for source in sources}
-        processes = {(source.run, source.pid) for source in sources}
-        threads = {(source.run, source.pid, source.tid) for source in sources}
-        self._run = len(several) > 1 if look.run is None else look.run
-        self._process = len(processes) > len(several) if look.process is None else look.process
-        self._thread = len(threads) > len(several) if look.thread is None else look.thread
+        are_several = several(sources)
+        self._run = are_several["run"] if look.run is None else look.run
+        self._process = are_several["process"] if look.process is None else look.process
+        self._thread = are_several["thread"] if look.thread is None else look.thread
         self._thread_width = look.width("thread")
         if not dict(look.widths).get("thread"):  # no wider than needed
             widest = max((cells(self._name(source.tid, source.thread)) for source in sources), default=1)
@@ -95,3 +93,11 @@ class Columns:
             end = chop(Line(place), beyond + len(DOTS), width)
             place = DOTS + "".join(piece for _, piece in end.runs)
         return fitted(place, width)
+
+
+def several(sources: Sequence[Source]) -> dict[str, bool]:
+    """Whether there are several runs; and processes or threads, in one of them."""
+    runs = {source.run for source in sources}
+    processes = {(source.run, source.pid) for source in sources}
+    threads = {(source.run, source.pid, source.tid) for source in sources}
+    return {"run": len(runs) > 1, "process": len(processes) > len(runs), "thread": len(threads) > len(runs)}

@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ..database import Database
-from ..model import EVENT, Row, Run, text
+from ..model import Row, Run, text
+from ..query import stack as open_calls
 from ..render import arguments
 from .columns import Pieces
 from .lines import Liner, joined
@@ -22,7 +23,6 @@ _OUTER, _INNER = 20, 60  # calls of a stack that are shown, from both ends
 _NAMES, _TYPES = 20, 24  # cells of their columns, at most
 _VALUES = 24  # cells that values need beside them
 _INDENT = "  "
-_FOREVER = float("inf")
 _SECOND = 1_000_000_000
 _NOTHING = "nothing came of it yet, or it was not recorded"
 
@@ -69,16 +69,8 @@ def detail(database: Database, item: Item) -> Detail:
 
 def _stack(database: Database, row: Row) -> list[Row]:
     """The calls that are open at an event; of a very deep one, both ends."""
-    sql = (
-        f"SELECT {EVENT} FROM stack(?) JOIN event ON event.id = stack.id"
-        " WHERE stack.depth < ? OR stack.depth > ? ORDER BY stack.depth"
-    )
     near = row[11] - _INNER
-    return database.page(sql, (row[0], _OUTER, near), _as_it_is, _OUTER + _INNER + 1, _FOREVER).made
-
-
-def _as_it_is(row: Row) -> Row:
-    return row
+    return open_calls(database, row[0], "(stack.depth < ? OR stack.depth > ?)", _OUTER, near)
 
 
 def _texts(database: Database, row: Row) -> dict[tuple[int, int], str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..model import EVENT, Row
 from ..query import INDEX_BITS, one, stack
+from ..query import rows as rows_of
 from .model import Item
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ _INSIDE = '(in kind "raise" "log" "lost")'  # of those at a function's depth, wh
 _LAST = (1 << 63) - 1
 _MOST = 64  # spans opened one by one; each is one more condition on every event
 _ROUNDING = 2  # ns
-_FOREVER = float("inf")
 
 _Thread: TypeAlias = tuple[int, int, int]  # run, pid, tid
 
@@ -299,7 +299,7 @@ def _beyond(database: Database, row: Row, *, forwards: bool) -> Row | None:
     for (segment,) in segments:
         first = segment << INDEX_BITS
         parameters = (first, first + (1 << INDEX_BITS) - 1, id, depth, outside)
-        found = database.page(sql, parameters, lambda found: found, 1, _FOREVER).made
+        found = rows_of(database, sql, parameters, 1)
         if found:
             return found[0]
     return None

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..database import Database, DatabaseError
-from ..model import EVENT, Row, Run, Source, text
+from ..model import Row, Run, Source, text
+from ..query import stack as open_calls
 from . import moves
 from .model import Line
 from .view import View
@@ -131,16 +132,8 @@ def _is_live(state: Sequence[tuple[object, ...]]) -> bool:
 
 def stack(database: Database, row: Row, count: int) -> list[Row]:
     """At most so many of the calls that are open around an event, the innermost, in the order of depth."""
-    sql = (
-        f"SELECT {EVENT} FROM stack(?) JOIN event ON event.id = stack.id"
-        " WHERE stack.depth >= ? ORDER BY stack.depth"
-    )
-    rows = database.page(sql, (row[0], row[11] - count), _as_it_is, count + 2, float("inf")).made
-    return [call for call in rows if call[0] != row[0]][-count:]
-
-
-def _as_it_is(row: Row) -> Row:
-    return row
+    calls = open_calls(database, row[0], "stack.depth >= ?", row[11] - count)
+    return [call for call in calls if call[0] != row[0]][-count:]
 
 
 # ---- in words -----------------------------------------------------------------------------
@@ -186,12 +179,3 @@ def footer(run: Run | None, damages: int) -> list[Line]:
 def _note(text: str, style: str) -> Line:
     text = f"-- {text} --"
     return Line(text, ((0, len(text), style),))
-
-
-def several(sources: Sequence[Source], column: str) -> bool:
-    """Whether there are several threads, or processes."""
-    if column == "thread":
-        return len({(source.run, source.pid, source.tid) for source in sources}) > len(
-            {s.run for s in sources}
-        )
-    return len({(source.run, source.pid) for source in sources}) > len({source.run for source in sources})

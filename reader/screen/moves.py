@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ..follow import Clock
 from ..model import EVENT, Row
-from ..query import INDEX_BITS, Query, one
+from ..query import INDEX_BITS, Query, as_it_is, one, rows
 from .folds import ENTERS, LEAVES
 from .model import Position
 
@@ -72,9 +72,9 @@ def skip(database: Database, query: Query, position: Position, count: int) -> Ro
     if abs(count) > _FAR and _is_whole_run(query):
         up_to = (time, id + 1) if count > 0 else (time, id)
         return nth(database, query, earlier(database, query, up_to) + count + (count < 0))
-    beyond, order = (_before(query, position), " DESC") if count < 0 else (_behind(query, position), "")
+    beyond, order = (query.before(*position), " DESC") if count < 0 else (query.behind(*position), "")
     sql = f"SELECT {EVENT} FROM event WHERE {beyond.where} ORDER BY time{order}, id{order} LIMIT 1 OFFSET ?"
-    found = database.page(sql, (*beyond.parameters, abs(count) - 1), _as_it_is, 1, _FOREVER).made
+    found = rows(database, sql, (*beyond.parameters, abs(count) - 1), 1)
     return found[0] if found else None
 
 
@@ -91,13 +91,13 @@ def nth(database: Database, query: Query, number: int) -> Row | None:
         number -= earlier(database, query, (start, 0))
         query = query.also("time >= ?", start)
     sql = f"SELECT {EVENT} FROM event WHERE {query.where} ORDER BY time, id LIMIT 1 OFFSET ?"
-    found = database.page(sql, (*query.parameters, number - 1), _as_it_is, 1, _FOREVER).made
+    found = rows(database, sql, (*query.parameters, number - 1), 1)
     return found[0] if found else None
 
 
 def earlier(database: Database, query: Query, position: Position) -> int:
     """How many events are before a position; counted as in `nth`."""
-    before, passed = _before(query, position), 0
+    before, passed = query.before(*position), 0
     if _is_whole_run(query):
         passed, crossing = _segments_before(database, int(query.parameters[0]), position[0])
         if not crossing:
@@ -111,17 +111,6 @@ def earlier(database: Database, query: Query, position: Position) -> int:
 
 def _is_whole_run(query: Query) -> bool:
     return query.where == "run = ?"
-
-
-def _behind(query: Query, position: Position) -> Query:
-    """With all of it in the scan, which can pass over events without making rows of them."""
-    time, id = position
-    return query.also("time >= ? AND event MATCH ?", time, f"(or (> time {time}) (> id {id}))")
-
-
-def _before(query: Query, position: Position) -> Query:
-    time, id = position
-    return query.also("time <= ? AND event MATCH ?", time, f"(or (< time {time}) (< id {id}))")
 
 
 def _start_near(database: Database, query: Query, most: int) -> int | None:
@@ -423,8 +412,7 @@ def _arrived(database: Database, raised: Iterable[Row]) -> set[int]:
     if by_id:
         marks = ", ".join("?" * len(by_id))
         sql = f"SELECT {EVENT} FROM event WHERE id IN ({marks}) AND kind IN ('exception', 'throw')"
-        page = database.page(sql, tuple(by_id), _as_it_is, len(by_id), _FOREVER)
-        previous = {by_id[row[0]][0]: row for row in page.made}
+        previous = {by_id[row[0]][0]: row for row in rows(database, sql, tuple(by_id), len(by_id))}
     for row in raised:
         if not row[0] & ((1 << INDEX_BITS) - 1):  # the first of its segment
             found = _first(database, _thread(row), _position(row), backwards=True)
@@ -455,13 +443,13 @@ def _page(
     if not backwards:
         if position is None:
             sql = f"SELECT {EVENT} FROM event WHERE {query.where} ORDER BY time, id"
-            return database.page(sql, query.parameters, _as_it_is, count, seconds)
+            return database.page(sql, query.parameters, as_it_is, count, seconds)
         sql = f"SELECT {EVENT} FROM event WHERE {query.where} AND time >= ? ORDER BY time, id"
-        return database.page(sql, (*query.parameters, position[0]), _as_it_is, count, seconds, position)
+        return database.page(sql, (*query.parameters, position[0]), as_it_is, count, seconds, position)
     if position is not None:
-        query = _before(query, position)
+        query = query.before(*position)
     sql = f"SELECT {EVENT} FROM event WHERE {query.where} ORDER BY time DESC, id DESC"
-    return database.page(sql, query.parameters, _as_it_is, count, seconds)
+    return database.page(sql, query.parameters, as_it_is, count, seconds)
 
 
 def _first(
@@ -510,7 +498,3 @@ def _quoted(text: str) -> str:
 
 def _position(row: Row) -> Position:
     return row[2], row[0]
-
-
-def _as_it_is(row: Row) -> Row:
-    return row

@@ -151,7 +151,9 @@ def find(
     limited = None if due is None else _limited(database, due)
     try:
         while True:
-            rest = query if start is None else _behind(query, start, backwards)
+            rest = query
+            if start is not None:
+                rest = query.before(*start) if backwards else query.behind(*start)
             sql = f"SELECT {EVENT} FROM event WHERE {rest.where} ORDER BY time {direction}, id {direction}"
             page = database.page(sql, rest.parameters, look, _PAGE, _PAGE_SECONDS)
             if page.ended:
@@ -171,13 +173,6 @@ def find(
 class _Found(Exception):
     def __init__(self, row: Row) -> None:
         self.row = row
-
-
-def _behind(query: Query, position: Position, backwards: bool) -> Query:
-    at, id = position
-    if backwards:
-        return query.also("time <= ? AND event MATCH ?", at, f"(or (< time {at}) (< id {id}))")
-    return query.also("time >= ? AND event MATCH ?", at, f"(or (> time {at}) (> id {id}))")
 
 
 def _limited(database: Database, due: float) -> apsw.Connection:
