@@ -6,18 +6,17 @@ would have scrolled away before anybody saw it: there, the reader has a filter.
 """
 
 import statistics
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from time import sleep
 
-from benchmarks.latency import STAMP
-from benchmarks.measure import DATABASE, INSIDE
-from benchmarks.processes import Failed, environment, reap
+from benchmarks.latency import STAMP, started
+from benchmarks.measure import DATABASE
+from benchmarks.processes import Failed, reap
 from benchmarks.report import Row, say, table
 from benchmarks.terminal import Terminal
-from benchmarks.variants import PYTRACE, Options
+from benchmarks.variants import Options
 
 POLL_SECONDS = 0.005
 
@@ -38,15 +37,7 @@ def rows(read: Sequence[str], options: Options) -> list[Row]:
 def latencies(read: Sequence[str], count: int, kind: str) -> list[float]:
     """Seconds, for each call that was made while the reader followed."""
     with tempfile.TemporaryDirectory(prefix="benchmark-") as scratch:
-        output = Path(scratch) / "printed"
-        command = [word.replace("{scratch}", scratch) for word in PYTRACE.command]
-        with output.open("wb") as file:
-            program = subprocess.Popen(
-                [*command, str(INSIDE / "stamps.py"), str(count), kind],
-                cwd=scratch,
-                env=environment(),
-                stdout=file,
-            )
+        program, output = started(scratch, count, kind)
         while program.poll() is None and not output.stat().st_size:
             sleep(POLL_SECONDS)  # until it has called for the first time
         seen: dict[bytes, float] = {}

@@ -36,18 +36,24 @@ def rows(options: Options) -> list[Row]:
     return [Row("call to readable", "300 ms", "150 ms", f"median {median:.0f} ms, largest {largest:.0f} ms")]
 
 
+def started(scratch: str, count: int, kind: str) -> tuple[subprocess.Popen[bytes], Path]:
+    """stamps.py, being recorded into a folder, and the file in it that has what it prints."""
+    printed = Path(scratch) / "printed"
+    command = [word.replace("{scratch}", scratch) for word in PYTRACE.command]
+    with printed.open("wb") as output:
+        program = subprocess.Popen(
+            [*command, str(INSIDE / "stamps.py"), str(count), kind],
+            cwd=scratch,
+            env=environment(),
+            stdout=output,
+        )
+    return program, printed
+
+
 def latencies(count: int, kind: str) -> list[float]:
     """Seconds, for each stamp of one run."""
     with tempfile.TemporaryDirectory(prefix="benchmark-") as scratch:
-        printed = Path(scratch) / "printed"
-        command = [word.replace("{scratch}", scratch) for word in PYTRACE.command]
-        with printed.open("wb") as output:
-            program = subprocess.Popen(
-                [*command, str(INSIDE / "stamps.py"), str(count), kind],
-                cwd=scratch,
-                env=environment(),
-                stdout=output,
-            )
+        program, printed = started(scratch, count, kind)
         seen = watch(Path(scratch) / DATABASE, program)
         if program.returncode:
             raise Failed(f"stamps.py ended with {program.returncode}")
