@@ -130,10 +130,23 @@ class Shop:
             self._thread.join()
         while not self._is_stored():  # it may have been among those that were lost
             self.step(1)
-        before = -1
-        while before != self.events():
-            before = self.events()
-            time.sleep(0.05)
+        self._passes(3)  # the end of the one that stored it, in which events are evicted, and a whole one
+
+    def _passes(self, count: int) -> None:
+        """Waits until the dumper has ended so many passes, from now on."""
+        from pytracer._core import ffi, lib
+
+        maps = Path(f"/proc/{self._process.pid}/maps").read_text()
+        path = next(word for word in maps.split() if "/pytrace-" in word)
+        ring = ffi.new("struct ring *")
+        assert lib.ring_attach(ring, path.encode(), lib.RING_READER, ffi.new("int *")) == 0
+        try:
+            until = lib.ring_dumper_passes(ring) + count
+            while lib.ring_dumper_passes(ring) < until:
+                assert self._process.poll() is None
+                time.sleep(0.01)
+        finally:
+            lib.ring_detach(ring)
 
     def _is_stored(self) -> bool:
         done = subprocess.run(
