@@ -46,7 +46,8 @@ class Endless:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
-        assert self.process.stdin and self.process.stdout
+        assert self.process.stdin
+        assert self.process.stdout
         if self.process.stdout.readline() != b"ready\n":
             raise Failed(f"endless.py ended with {self.process.wait()}")
         if stop:
@@ -159,10 +160,12 @@ def killed(options: Options) -> list[Row]:
     say(table(("events made", "stored", "lost", "readable after ms", "print ms"), lines))
     return [
         Row(
-            "from SIGKILL of the program to all its events in the database; to their first page by a new `pytrace print`",
+            "from SIGKILL of the program to all its events in the database; "
+            "to their first page by a new `pytrace print`",
             "500 ms",
             "200 ms",
-            f"median {statistics.median(readable):.0f} ms, largest {max(readable):.0f}; {statistics.median(printed):.0f}, {max(printed):.0f}",
+            f"median {statistics.median(readable):.0f} ms, largest {max(readable):.0f}; "
+            f"{statistics.median(printed):.0f}, {max(printed):.0f}",
         )
     ]
 

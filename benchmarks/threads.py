@@ -18,8 +18,9 @@ def rows(options: Options) -> list[Row]:
             ran = run_script("threads.py", how, count, recorded=True, env=env)
             assert ran.recording
             lost = exactly([ran]) if env else f"{ran.recording.lost:,} lost"
+            took = ran.said["seconds"]
             measured = (
-                f"{ran.said['seconds'] / bare:.2f}x of bare, +{(ran.said['seconds'] - bare) / count * 1e6:.0f} µs each; "
+                f"{took / bare:.2f}x of bare, +{(took - bare) / count * 1e6:.0f} µs each; "
                 f"lost {lost}; {ran.recording.size / 2**20:.1f} MiB"
             )
             lines.append((f"{count:,} {what}", scope, f"{bare:.2f}", measured, f"{ran.recording.dumper:.2f}"))
