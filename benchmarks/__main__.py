@@ -22,6 +22,7 @@ ROWS = {
     "threads": "a thousand threads at once, a hundred thousand one after the other",
     "births": "starting and ending a thread, a fork, a subprocess",
     "ends": "the dumper stopped; from the kill of a program to its last event",
+    "servers": "requests a second: an asyncio echo server, gunicorn with Flask",
     "latency": "from a call to its being readable in the database",
     "query": "questions to databases of 1 to 100 million events",
     "completion": "completing a filter while it is typed",

@@ -67,7 +67,7 @@ def rows(options: Options) -> list[Row]:
 
 
 def median(runs: list[Ran], what: str) -> float:
-    return statistics.median(ran.said[what] for ran in runs)
+    return statistics.median([float(ran.said[what]) for ran in runs])
 
 
 def slowdown(of: dict[tuple[int, bool], float]) -> float:
