@@ -260,6 +260,15 @@ void codes_close(void)
         stream_close(&definitions);
 }
 
+void codes_give_back(void)
+{
+    static uint64_t seen;
+    uint64_t now = (uint64_t)definitions.sequence << 32 | definitions.count;
+    if (definitions.ring != NULL && now == seen)
+        stream_close(&definitions);
+    seen = now;
+}
+
 #define DEFINITION_MAX (RING_MIN_CHUNK_SIZE / 2)
 
 /* A definition is: 0a LEN | KIND<<3|2 LEN | fields. NULL where there is no room now. */

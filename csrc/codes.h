@@ -66,6 +66,8 @@ const char *codes_check_pattern(const char *pattern, char *message, size_t size)
 void codes_open(struct ring *ring, uint32_t process);
 void codes_after_fork(struct ring *ring, uint32_t process);
 void codes_close(void);
+/* The ring is well in use: seals the definitions' chunk if nothing has been defined since this was asked last. */
+void codes_give_back(void);
 
 /* The info that hangs on the code object, or NULL. */
 static inline struct code_info *codes_info(PyCodeObject *code)

@@ -23,6 +23,7 @@ static pthread_key_t thread_key; /* only for its destructor */
 #define FIRST_CALLS 256 /* open calls that a thread has room for at first */
 
 static bool close_stream(struct thread *thread);
+static void hold_no_more(struct thread *thread);
 
 static void free_thread(struct thread *thread)
 {
@@ -41,6 +42,7 @@ static void thread_ended(void *pointer)
         thread->next->previous = thread->previous;
     if (hook.recording)
         close_stream(thread);
+    hold_no_more(thread);
     pthread_mutex_unlock(&threads_lock);
     hook_thread = &no_thread;
     free_thread(thread);
@@ -185,15 +187,74 @@ static uint8_t *put_lost(struct thread *thread, uint8_t *p, uint64_t now)
     return stream->next;
 }
 
+/* A thread keeps its chunk while it waits for something, and there may be more threads than chunks.
+ * So whoever claims one in a ring that is well in use seals those that others have had for longest:
+ * whoever had it claims another with its next record. All of it under the GIL, which a thread holds
+ * while it writes a record; and under threads_lock, because a thread ends without the GIL. */
+static struct thread *oldest, *newest;
+
+static void hold_no_more(struct thread *thread)
+{
+    if (!thread->holds)
+        return;
+    *(thread->older != NULL ? &thread->older->newer : &oldest) = thread->newer;
+    *(thread->newer != NULL ? &thread->newer->older : &newest) = thread->older;
+    thread->older = thread->newer = NULL;
+    thread->holds = false;
+}
+
+static void hold(struct thread *thread)
+{
+    hold_no_more(thread);
+    thread->holds = true;
+    thread->older = newest;
+    *(newest != NULL ? &newest->newer : &oldest) = thread;
+    newest = thread;
+}
+
+#define GIVE_BACK 2 /* chunks, for each one claimed: so that their number goes down */
+
+/* True while a record of this thread may be half written: --repr runs the program's code, which may
+ * let go of the GIL. */
+static bool is_writing(const struct thread *thread, const PyThreadState *here)
+{
+    return thread->state != here && (thread->state == NULL || thread->state->tracing);
+}
+
+/* Called by a thread that has claimed a chunk, or found none. */
+static void share_chunks(struct thread *thread)
+{
+    const PyThreadState *here = compat_thread_state();
+    pthread_mutex_lock(&threads_lock);
+    if (thread->stream.chunk != NULL)
+        hold(thread);
+    if (stream_is_crowded(&thread->stream)) {
+        int left = GIVE_BACK;
+        for (struct thread *other = oldest, *next; other != NULL && left > 0; other = next) {
+            next = other->newer;
+            if (other == thread || is_writing(other, here))
+                continue;
+            stream_close(&other->stream);
+            hold_no_more(other);
+            left--;
+        }
+        codes_give_back();
+    }
+    pthread_mutex_unlock(&threads_lock);
+}
+
 uint8_t *hook_room(struct thread *thread, size_t size)
 {
     static uint64_t checked;
     struct stream *stream = &thread->stream;
+    uint64_t found_full = stream->freed_seen;
     if (!thread->defined) {
         char name[200];
         thread->defined = codes_define_thread(stream->id, stream->tid, name, thread_name(name, sizeof name));
     }
     uint8_t *p = stream_next_chunk(stream, size + EVENT_HEAD_MAX);
+    if (p != NULL || stream->freed_seen != found_full) /* else nothing has changed since it was full */
+        share_chunks(thread);
     uint64_t now = hook_now(thread);
     if (now - checked > DUMPER_CHECK_UNITS) {
         checked = now;
@@ -211,6 +272,7 @@ static bool close_stream(struct thread *thread)
     if (stream->lost && stream_claim(stream))
         put_lost(thread, stream->next, hook_now(thread));
     stream_close(stream);
+    hold_no_more(thread);
     return stream->lost == 0;
 }
 
@@ -251,7 +313,7 @@ struct code_info *hook_prepare(PyCodeObject *code, PyObject *globals, int notrac
     if ((*thread = hook_thread_made()) == NULL)
         return NULL;
     if (info == NULL)
-        (*thread)->stream.lost++;
+        stream_drop(&(*thread)->stream);
     else if (info->scope == SCOPE_NOTRACE)
         hook_suppress(*thread, notrace);
     else if ((*thread)->ready)
@@ -289,7 +351,7 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
         return 0;
     struct code_info *info = codes_resolve(code, frame->f_globals);
     if (info == NULL || !codes_define(code, info, frame->f_globals)) {
-        thread->stream.lost++;
+        stream_drop(&thread->stream);
         return 0;
     }
     uint64_t now = hook_now(thread);
@@ -302,6 +364,8 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
     uint8_t *record = hook_reserve(thread, room);
     if (record == NULL)
         return 0;
+    PyThreadState *state = compat_thread_state();
+    PyThreadState_EnterTracing(state); /* as in a callback: no event while the record is half written */
     uint8_t *p = hook_head(record, info, EVENT_LOG, now - thread->stream.time);
     int line = PyCode_Addr2Line(code, compat_frame_offset(frame, code));
     if (line > 0)
@@ -315,6 +379,7 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
         p = wire_put_bytes(p, EVENT_NAME, name,
                            codes_qualified(name, name_max, NULL, PyTuple_GET_ITEM(names, (Py_ssize_t)i)));
     }
+    PyThreadState_LeaveTracing(state);
     hook_commit(thread, record, p, now);
     return 0;
 }
@@ -408,6 +473,7 @@ static void after_fork(void)
     pthread_mutex_init(&threads_lock, NULL);
     for (struct thread *thread = threads, *next; thread != NULL; thread = next) {
         next = thread->next;
+        hold_no_more(thread);
         if (thread != hook_thread)
             free_thread(thread);
     }

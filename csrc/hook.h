@@ -40,6 +40,8 @@ struct thread {
     struct open_call *calls, *end;  /* calls[0] is a sentinel that is no call */
     struct stream stream;
     struct thread *next, **previous; /* all threads of the process */
+    struct thread *older, *newer;   /* those that hold a chunk, by when they claimed it */
+    bool holds;
 #if !HAVE_MONITORING
     struct profile *profile;        /* see profile.c */
 #endif

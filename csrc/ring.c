@@ -506,20 +506,21 @@ static struct chunk_header *claim(const struct ring *ring, uint32_t process)
     return NULL;
 }
 
-static uint8_t *drop(struct stream *stream)
+void stream_drop(struct stream *stream)
 {
     stream->lost++;
-    add(stream->ring->header->processes[stream->process].lost, 1, relaxed);
-    return NULL;
+    if (stream->ring)
+        add(stream->ring->header->processes[stream->process].lost, 1, relaxed);
 }
 
 uint8_t *stream_next_chunk(struct stream *stream, size_t size)
 {
     if (!stream->ring) /* abandoned */
         return NULL;
-    if (size > stream->ring->chunk_size / 2 || !stream_claim(stream))
-        return drop(stream);
-    return stream->next;
+    if (size <= stream->ring->chunk_size / 2 && stream_claim(stream))
+        return stream->next;
+    stream_drop(stream);
+    return NULL;
 }
 
 bool stream_claim(struct stream *stream)

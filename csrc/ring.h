@@ -168,6 +168,16 @@ bool stream_claim(struct stream *stream);
 /* Cold part of stream_reserve: the same, and a failure counts as a record dropped. */
 uint8_t *stream_next_chunk(struct stream *stream, size_t size);
 
+/* Counts a record that is not even tried to be stored. */
+void stream_drop(struct stream *stream);
+
+/* The first free chunk is always taken: how far back it lies tells how many are in use. True where that
+ * was a quarter of them when this stream claimed its chunk last, or where there was none. */
+static inline bool stream_is_crowded(const struct stream *stream)
+{
+    return !stream->chunk || (size_t)(stream->chunk - stream->ring->chunks) >= stream->ring->chunk_count / 4;
+}
+
 /* Room for a record of up to `size` bytes (at most RING_MIN_CHUNK_SIZE / 2), or NULL: no chunk is
  * free (or the size is larger than half a chunk), the record is dropped and counted. Where records
  * were dropped and there is room again, stream->lost tells how many; the caller writes the lost

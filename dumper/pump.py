@@ -43,6 +43,7 @@ LEVELS = ((0.5, 1), (1.0, -1))
 MIN_MATCH = 7  # bytes; zstd takes 6 for so little data, which is slower, and mostly larger, for records
 BATCHES = 16  # of a full ring
 WAIT_BUSY = 0.008  # s: some chunks come together, and are still in the caches
+MANY = 16  # of a full ring, in one pass: it may be full before WAIT_BUSY is over
 WAIT_IDLE = 0.04  # s, reached step by step; both less where a ring is small:
 WAIT_LEAST = 0.002  # s
 FILL_RATE = 300e6  # bytes/s that programs write at most; a quarter of the ring may fill meanwhile
@@ -88,6 +89,7 @@ class Pump:
         self._wait_idle = max(WAIT_LEAST, min(WAIT_IDLE, ring.size / 4 / FILL_RATE))
         self._wait_busy = min(WAIT_BUSY, self._wait_idle)
         self._batch_size = max(1, ring.chunk_count // BATCHES)
+        self._many = max(2, ring.chunk_count // MANY)
         self._segments = Segments()
         self._compressors = {level: compressor(level) for _, level in LEVELS}
         self._new: list[Process] = []  # not in the database yet
@@ -110,12 +112,12 @@ class Pump:
         started = time.monotonic()
         while True:
             now = time.monotonic()
-            busy = False
+            taken = 0
             # asked before the pass, in which the program might register and end
             stillborn = now - started > START_SECONDS or not self._program_lives()
             if now >= retry_at:
                 try:
-                    busy = self._pass(now)
+                    taken = self._pass(now)
                     self.ring.pass_ended()
                     failing_since = 0.0
                 except (apsw.Error, Refused) as error:
@@ -137,7 +139,10 @@ class Pump:
                     return
                 if not self.processes.count and stillborn:
                     return
-            wait = self._wait_busy if busy else min(wait * WAIT_GROWTH, self._wait_idle)
+            if taken:
+                wait = self._wait_busy if taken < self._many else WAIT_LEAST
+            else:
+                wait = min(wait * WAIT_GROWTH, self._wait_idle)
             self.processes.wait(wait)
 
     def say_saved(self) -> None:
@@ -161,8 +166,8 @@ class Pump:
 
     # ---- a pass -------------------------------------------------------------------------------
 
-    def _pass(self, now: float) -> bool:
-        """Returns whether chunks came free. Raises apsw.Error or Refused: what is not committed
+    def _pass(self, now: float) -> int:
+        """Returns how many chunks of events came free. Raises apsw.Error or Refused: what is not committed
         stays in the ring."""
         self._new += self.processes.look()
         ended = self.processes.ended(now)
@@ -179,7 +184,7 @@ class Pump:
                 (final if self._is_final(chunk) else live).append(chunk)
         live_due = now >= self._live_next
         if not (final or live_due or ended or self._new):
-            return False
+            return 0
         grown = [chunk for chunk in live if chunk.used != self._stored.get(chunk.key)] if live_due else []
 
         store = self._current_store()
@@ -199,7 +204,7 @@ class Pump:
                     store.end_process(process.number, process.exit_status(), lost)
             self.processes.done(ended)
             self._unsaid += ended
-        return bool(final)
+        return len(final)
 
     def _is_final(self, chunk: Chunk) -> bool:
         """True: nothing more will be written to this chunk."""
