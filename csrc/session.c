@@ -378,11 +378,14 @@ void session_leave(int exit_status)
     /* Whoever comes second (another thread, a handler that calls exit) has nothing to do. */
     if (!self.joined || pthread_mutex_trylock(&self.leave) != 0)
         return;
+    RING_TEST_POINT(leaving);
     if (session_before_leave != NULL)
         session_before_leave();
     if (!self.registered)
         return;
+    RING_TEST_POINT(before_exited);
     ring_process_exit(&self.ring, self.process, exit_status);
+    RING_TEST_POINT(after_exited);
     if (!self.leader)
         return;
     const char *message = self.ring.header->message;
@@ -390,6 +393,8 @@ void session_leave(int exit_status)
         message = "pytrace: the recording is not yet saved; that goes on in the background";
     else if (ring_dumper_state(&self.ring) != DUMPER_FINISHED)
         message = "pytrace: saved; other processes of the program are still being recorded";
+    RING_TEST_POINT(before_summary);
     if (!self.quiet)
         say(message, strnlen(message, RING_MESSAGE_SIZE));
+    RING_TEST_POINT(after_summary);
 }

@@ -1,0 +1,196 @@
+"""Recorded programs that count what they do in a file that outlives them, so that after any end what was
+recorded can be compared with it; and what must be true of every end: all is saved, nothing stays behind.
+
+Called by test_ends.py and test_faults_*.py.
+"""
+
+import mmap
+import os
+import sqlite3
+import struct
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from pytracer.reader.database import Database
+
+from beside import PYTRACE, TIMEOUT, environment
+from dumping import rows
+
+RING_FOLDER = Path("/dev/shm")
+SLOTS = 128
+
+# What each program begins with. `do` counts a call before it makes it, and again when it has returned.
+PRELUDE = f"""\
+import ctypes, mmap, os, resource, signal, sys, threading
+
+with open("count", "r+b") as file:
+    counts = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
+
+def work(key):
+    return key
+
+def do(slot, times=1000):
+    for n in range(counts[slot], counts[slot] + times):
+        counts[slot] += 1
+        work((slot, n))
+        counts[{SLOTS} + slot] += 1
+
+"""
+
+
+def wait_for(condition: Callable[[], Any], what: str, seconds: float = TIMEOUT) -> Any:
+    """Polls until the condition holds; returns its value."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        time.sleep(0.01)
+    return value
+
+
+def mapping(ring: str) -> set[int]:
+    """The processes that have this ring mapped (by its name's start)."""
+    found = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        try:
+            if ring in maps.read_text():
+                found.add(int(maps.parent.name))
+        except OSError:
+            continue  # it has just ended
+    return found
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What the database has of one slot: the numbers n of `work((slot, n))`, in order."""
+
+    calls: list[int]
+    returns: list[int]
+
+
+class Counted:
+    """One program under pytrace. `process` is it: pytrace becomes the program."""
+
+    def __init__(self, folder: Path, source: str, *options: str, **variables: str) -> None:
+        """source: behind PRELUDE. Only the script is recorded, so that all its events are known."""
+        self.folder = folder
+        self.database = folder / "traces.sqlite"
+        (folder / "script.py").write_text(PRELUDE + dedent(source))
+        (folder / "count").write_bytes(bytes(8 * 2 * SLOTS))
+        with open(folder / "count", "r+b") as file:
+            self._counts = mmap.mmap(file.fileno(), 0)
+        self.process = subprocess.Popen(
+            [*PYTRACE, "--modules", "script.py", *options, "script.py"],
+            cwd=folder,
+            env=environment(**variables),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.ring = f"pytrace-{os.getuid()}-{self.process.pid}-"
+
+    # ---- while it runs ----
+
+    def line(self) -> str:
+        """The next line that it prints."""
+        assert self.process.stdout
+        return self.process.stdout.readline().decode().strip()
+
+    def say(self, text: str = "") -> None:
+        """A line for its standard input."""
+        assert self.process.stdin
+        self.process.stdin.write(f"{text}\n".encode())
+        self.process.stdin.flush()
+
+    def count(self, slot: int) -> tuple[int, int]:
+        """Calls it has begun, and those that have returned."""
+        words = struct.unpack(f"{2 * SLOTS}Q", self._counts)
+        return words[slot], words[SLOTS + slot]
+
+    def dumper(self) -> int:
+        """The pid of its dumper."""
+
+        def find() -> set[int]:
+            return {pid for pid in mapping(self.ring) if is_dumper(pid)}
+
+        return int(min(wait_for(find, "the dumper")))
+
+    # ---- its end ----
+
+    def ended(self) -> int:
+        """Waits for its end, and leaves it a zombie: the kernel tells the dumper how it ended. Returns the
+        exit status, as subprocess has it."""
+        result = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+        assert result is not None
+        return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
+
+    def over(self) -> str:
+        """Waits until all is saved; nothing of ours may stay behind. Returns its standard error."""
+        self.ended()
+        wait_for(lambda: not list(RING_FOLDER.glob(self.ring + "*")), "the end of the ring")
+        wait_for(lambda: not mapping(self.ring), "the end of the dumper")
+        _, errors = self.process.communicate(timeout=TIMEOUT)
+        assert sorted(path.name for path in self.folder.iterdir()) == ["count", "script.py", "traces.sqlite"]
+        assert self.finished()
+        return errors.decode()
+
+    def finished(self) -> bool:
+        """The newest run is."""
+        try:
+            ((finished,),) = self.rows("SELECT finished FROM run ORDER BY id DESC LIMIT 1")
+        except (sqlite3.Error, ValueError):
+            return False  # the database is just being made
+        return finished is not None
+
+    # ---- what was recorded ----
+
+    def rows(self, sql: str) -> list[Any]:
+        """Of a query of the ordinary tables, read as any other program would."""
+        return rows(self.database, sql)
+
+    def query(self, shape: str, sql: str) -> list[tuple[Any, ...]]:
+        """shape: as Database.query has it."""
+        database = Database(str(self.database))
+        try:
+            return database.query(shape, sql)
+        finally:
+            database.close()
+
+    def stored(self) -> dict[int, Stored]:
+        """By slot, of the newest run."""
+        found: dict[int, Stored] = {}
+        rows = self.query(
+            "bbi",
+            "SELECT CAST(e.kind AS BLOB), CAST(a.value AS BLOB), e.id"
+            " FROM event e JOIN argument a ON a.event = e.id"
+            " WHERE e.func = 'work' AND e.run = (SELECT max(id) FROM run) ORDER BY e.time, e.id",
+        )
+        for kind, value, _ in rows:
+            slot, n = map(int, value.decode().strip("()").split(", "))
+            stored = found.setdefault(slot, Stored([], []))
+            (stored.calls if kind == b"call" else stored.returns).append(n)
+        return found
+
+    def check(self, *slots: int) -> None:
+        """Each call and return that the program counted is stored once, in its order, and nothing else; but
+        for one call and one return that it died too early to count."""
+        found = self.stored()
+        assert found.keys() <= set(slots)
+        for slot in slots:
+            began, returned = self.count(slot)
+            stored = found.get(slot, Stored([], []))
+            assert stored.calls == list(range(len(stored.calls)))
+            assert stored.returns == list(range(len(stored.returns)))
+            assert len(stored.calls) in (began - 1, began) if began > returned else (began,)
+            assert len(stored.returns) in (returned, min(returned + 1, began))
+
+
+def is_dumper(pid: int) -> bool:
+    try:
+        return b"dumper" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False

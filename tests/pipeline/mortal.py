@@ -1,0 +1,47 @@
+"""pytracer with test points: the installed package, but for the hook, which is built again so that the
+program can choose where in it to die (die_at.c). Called by test_ends.py."""
+
+import fcntl
+import os
+import re
+import shlex
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytracer
+
+ROOT = Path(__file__).parents[2]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The variables of a program that is to use it, HOOK being the path of the library. It is built in
+    `folder` by the first that asks for it."""
+    folder.mkdir(exist_ok=True)
+    library = folder / "pytracer" / f"_hook{sysconfig.get_config_var('EXT_SUFFIX')}"
+    with open(folder / "lock", "w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        if not library.exists():
+            _build(folder, library)
+    return {"PYTHONPATH": str(folder), "HOOK": str(library)}
+
+
+def _build(folder: Path, library: Path) -> None:
+    installed = Path(pytracer.__file__).parent
+    package = folder / "pytracer"
+    package.mkdir(exist_ok=True)
+    for path in installed.iterdir():
+        if not path.name.startswith("_hook."):
+            (package / path.name).symlink_to(path)
+    names = re.search(r"^HOOK = \((.*)\)$", (ROOT / "setup.py").read_text(), re.MULTILINE)
+    assert names
+    sources = [ROOT / "csrc" / f"{name}.c" for name in re.findall(r'"(\w+)"', names[1])]
+    sources.append(Path(__file__).with_name("die_at.c"))
+    flags = ["-std=gnu11", "-fPIC", "-fvisibility=hidden", "-pthread", "-DRING_TEST_POINTS", "-c"]
+    headers = [f"-I{ROOT / 'csrc'}", f"-I{sysconfig.get_paths()['include']}"]
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    # without optimization they are all compiled in a second, two at a time
+    halves = [subprocess.Popen([*compiler, *flags, *headers, *sources[i::2]], cwd=folder) for i in range(2)]
+    assert [half.wait() for half in halves] == [0, 0]
+    objects = [source.with_suffix(".o").name for source in sources]
+    subprocess.run([*compiler, "-shared", "-pthread", *objects, "-o", library], cwd=folder, check=True)
