@@ -130,16 +130,9 @@ sys.stdin.readline()
 
 def test_killed_in_the_hook(tmp_path: Path, mortal: dict[str, str]) -> None:
     """At each test point, in a forked child for each: at the first time, and when a few chunks are full."""
-    times = {
-        "after_slot": (1,),
-        "before_publish": (1, 2, 3, 4, 8001, 8002),
-        "after_publish": (1, 2, 3, 4, 8001, 8002),
-    }
-    points = [
-        (point, n)
-        for point in ("after_slot", "after_claim", "after_header", "before_publish", "after_publish", "before_seal", "after_seal")
-        for n in times.get(point, (1, 2, 3))
-    ]  # fmt: skip
+    points = [("after_slot", 1)]
+    points += [(point, n) for point in RING_POINTS for n in (1, 2, 3)]
+    points += [(point, n) for point in ("before_publish", "after_publish") for n in (4, 8001, 8002)]
     program = Counted(tmp_path, DYING_CHILDREN, "--buffer-size", "8M", **mortal)
     program.say(repr(points))
     children = [int(pid) for pid in program.line().split()]
