@@ -18,7 +18,7 @@ A pass with many chunks does the middle in batches, so that the first are free a
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import apsw
@@ -27,7 +27,7 @@ from . import ring as abi
 from .processes import Process, Processes, process_exists
 from .ring import Chunk, Ring
 from .segments import Segments
-from .store import Refused, Step, Store, no_step
+from .store import EVICT_AT_ONCE, Refused, Step, Store, no_step
 
 if TYPE_CHECKING:
     from .definitions import Rows
@@ -88,7 +88,7 @@ class Pump:
         self._step = step
         self._wait_idle = max(WAIT_LEAST, min(WAIT_IDLE, ring.size / 4 / FILL_RATE))
         self._wait_busy = min(WAIT_BUSY, self._wait_idle)
-        self._batch_size = max(1, ring.chunk_count // BATCHES)
+        self._batch_bytes = ring.size // BATCHES
         self._many = max(2, ring.chunk_count // MANY)
         self._segments = Segments()
         self._compressors = {level: compressor(level) for _, level in LEVELS}
@@ -215,8 +215,8 @@ class Pump:
         rows: Rows | None = None
         decoded: dict[Key, int] = {}
         final = []
-        for chunk in self.ring.look()[0]:
-            if not chunk.used or chunk.kind != abi.DEFINITIONS:
+        for chunk in self.ring.look(abi.DEFINITIONS)[0]:
+            if not chunk.used:
                 continue
             if self._is_final(chunk):
                 final.append(chunk)
@@ -258,8 +258,7 @@ class Pump:
     def _take_events(self, store: Store, chunks: list[Chunk], compressor: ZstdCompressor) -> None:
         """Stores chunks of events, and releases those that are final."""
         chunks.sort(key=lambda chunk: chunk.key)  # so that a stream's segments have rising ids
-        for i in range(0, len(chunks), self._batch_size):
-            batch = chunks[i : i + self._batch_size]
+        for batch in self._batches(chunks):
             segments = [self._segments.row(chunk, self._is_final(chunk), compressor) for chunk in batch]
             with store.transaction():
                 store.put_segments(segments)
@@ -272,6 +271,20 @@ class Pump:
                     self._stored[chunk.key] = chunk.used
             self.ring.pass_ended()
             store.evict()
+
+    def _batches(self, chunks: list[Chunk]) -> Iterator[list[Chunk]]:
+        """By their bytes, as a transaction costs as much as dozens of small chunks; but no more of them
+        than are evicted behind it."""
+        batch: list[Chunk] = []
+        size = 0
+        for chunk in chunks:
+            if batch and (size + chunk.used > self._batch_bytes or len(batch) == EVICT_AT_ONCE):
+                yield batch
+                batch, size = [], 0
+            batch.append(chunk)
+            size += chunk.used
+        if batch:
+            yield batch
 
     # ---- the database -------------------------------------------------------------------------
 

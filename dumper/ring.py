@@ -81,8 +81,8 @@ class Ring:
 
     # ---- chunks ---------------------------------------------------------------------------
 
-    def look(self) -> tuple[list[Chunk], int]:
-        """All chunks in use, and how many more make no sense."""
+    def look(self, kind: int | None = None) -> tuple[list[Chunk], int]:
+        """All chunks in use, or those of one kind, and how many more make no sense."""
         count = lib.ring_look_all(self._ring, self._views, self._bad)
         chunks = [
             Chunk(
@@ -102,6 +102,7 @@ class Ring:
                 body=view.body,
             )
             for view in self._views[0:count]
+            if kind is None or view.kind == kind
         ]
         return chunks, self._bad[0]
 
