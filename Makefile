@@ -15,7 +15,7 @@ SOURCES := setup.py pyproject.toml pytrace.py \
 		\( -name '*.[ch]' ! -name unprintable.h \) -o \( -name '*.py' ! -name trace_pb2.py \) \
 		-o -name '*.sql' -o -name '*.proto' -o -name '*.pth')
 
-.PHONY: help demo test test-all lint sanitize bench clean
+.PHONY: help demo test test-all lint sanitize fuzz bench clean
 .DELETE_ON_ERROR:
 
 help:            ## this list
@@ -37,7 +37,10 @@ lint: $(VENV)/.installed $(VENV)/.lint  ## ruff, mypy --strict, and the C compil
 	.ci/warnings $(VENV)/bin/python
 
 sanitize: $(VENV)/.installed $(VENV)/.test  ## the C tests under the address, undefined behaviour and thread sanitizers
-	$(VENV)/bin/pytest tests/unit -k "ring_c or c_records" $(ARGS)
+	$(VENV)/bin/pytest tests/unit -k "ring_c or fuzz" $(ARGS)
+
+fuzz: $(VENV)/.installed  ## clang looks a minute for inputs that break the C code; ARGS=SECONDS=600: longer, each of four
+	$(MAKE) -s -C tests/c fuzz BUILD=$(CURDIR)/build/c $(ARGS)
 
 bench: $(VENV)/.installed $(VENV)/.bench  ## measure the costs, side by side with other tracers
 	$(VENV)/bin/python -m benchmarks $(ARGS)

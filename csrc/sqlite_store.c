@@ -567,7 +567,7 @@ static bool code_may_match(struct code_answers *codes, uint32_t number)
 /* False: none of the functions in the segment is asked for. */
 static bool codes_may_match(struct code_answers *codes, sqlite3_stmt *row)
 {
-    const uint8_t *p = sqlite3_column_blob(row, 9), *end = p + (p ? sqlite3_column_bytes(row, 9) : 0);
+    const uint8_t *p = sqlite3_column_blob(row, 9), *end = p ? p + sqlite3_column_bytes(row, 9) : p;
     struct summary_code code = {0};
     bool bad = false;
 

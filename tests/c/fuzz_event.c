@@ -2,27 +2,12 @@
  * address and undefined behaviour sanitizers. What they must hold to, besides touching nothing that
  * is not theirs: skimming agrees with decoding, a decoded record's walkers do not fail, a text's
  * length does not depend on the room there is, and a summary agrees with a walk.
- *
- * With clang -fsanitize=fuzzer as it is. With -DFUZZ_ALONE it brings a driver of its own:
- * `fuzz_event SECONDS FILE...` mutates the files' bytes for so long.
  */
+#include "fuzz.h"
+
 #include "arguments.h"
 #include "summary.h"
 #include "text.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#define CHECK(condition) \
-    ((condition) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
-
-/* No search for leaks: the summaries' maker is kept to the end, and the search needs /proc and rights that
- * not every machine gives. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-    return "detect_leaks=0";
-}
 
 static const char *type_name(void *context, uint32_t number)
 {
@@ -219,7 +204,6 @@ static void check_inside(const uint8_t *data, size_t size, int values)
     free(body);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     check_body(data, size);
@@ -227,81 +211,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_inside(data, size, values);
     return 0;
 }
-
-#ifdef FUZZ_ALONE
-#include <time.h>
-
-#define INPUT_MAX 4096
-
-static uint64_t dice = 88172645463325252u;
-
-static size_t below(size_t bound) /* xorshift */
-{
-    dice ^= dice << 13;
-    dice ^= dice >> 7;
-    dice ^= dice << 17;
-    return bound ? (size_t)(dice % bound) : 0;
-}
-
-static size_t mutate(uint8_t *data, size_t size)
-{
-    size_t at = below(size + 1), count = below(8);
-    switch (below(5)) {
-    case 0: /* a bit */
-        if (at < size)
-            data[at] ^= (uint8_t)(1u << below(8));
-        return size;
-    case 1: /* a byte, likely an edge of varints */
-        if (at < size)
-            data[at] = (uint8_t[]){0, 1, 0x7f, 0x80, 0xff, (uint8_t)below(256)}[below(6)];
-        return size;
-    case 2: /* cut */
-        return at;
-    case 3: /* take out */
-        if (at + count > size)
-            return size;
-        memmove(data + at, data + at + count, size - at - count);
-        return size - count;
-    default: /* put in */
-        if (size + count > INPUT_MAX)
-            return size;
-        memmove(data + at + count, data + at, size - at);
-        for (size_t i = 0; i < count; i++)
-            data[at + i] = (uint8_t)below(256);
-        return size + count;
-    }
-}
-
-static void run(const uint8_t *data, size_t size)
-{
-    uint8_t *exact = malloc(size ? size : 1); /* so that a read behind the end is seen */
-    CHECK(exact);
-    memcpy(exact, data, size);
-    LLVMFuzzerTestOneInput(exact, size);
-    free(exact);
-}
-
-int main(int argc, char **argv)
-{
-    time_t until = time(NULL) + (argc > 1 ? atoi(argv[1]) : 0);
-    long runs = 0;
-
-    do {
-        static uint8_t data[INPUT_MAX];
-        size_t size = 0;
-        FILE *file = argc > 2 ? fopen(argv[2 + runs % (argc - 2)], "rb") : NULL;
-
-        if (file) {
-            size = fread(data, 1, INPUT_MAX, file);
-            fclose(file);
-        }
-        run(data, size);
-        for (size_t i = 0; i < 200; i++, runs++) {
-            size = mutate(data, size);
-            run(data, size);
-        }
-    } while (time(NULL) < until);
-    printf("%ld runs\n", runs);
-    return 0;
-}
-#endif

@@ -5,24 +5,11 @@
  * finds what plain code finds; nothing is kept, also where memory ends somewhere.
  *
  * What allocates is compiled with malloc, calloc, realloc and free renamed to test_malloc, ....
- *
- * With clang -fsanitize=fuzzer as it is. With -DFUZZ_ALONE it brings a driver of its own:
- * `fuzz_predicate SECONDS FILE...` mutates the files' bytes for so long.
  */
+#include "fuzz.h"
+
 #include "like.h"
 #include "predicate.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#define CHECK(condition) \
-    ((condition) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
-
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-    return "detect_leaks=0"; /* they are counted here */
-}
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
@@ -240,7 +227,6 @@ static void check_like(const uint8_t *data, size_t size)
     CHECK(!blocks);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const uint8_t *end = size ? memchr(data, 0, size) : NULL;
@@ -255,82 +241,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_like(data, size);
     return 0;
 }
-
-#ifdef FUZZ_ALONE
-#include <time.h>
-
-#define INPUT_MAX 4096
-
-static uint64_t dice = 88172645463325252u;
-
-static size_t below(size_t bound) /* xorshift */
-{
-    dice ^= dice << 13;
-    dice ^= dice >> 7;
-    dice ^= dice << 17;
-    return bound ? (size_t)(dice % bound) : 0;
-}
-
-/* Puts in a byte or a word of the language, or takes a piece out. */
-static size_t mutate(uint8_t *data, size_t size)
-{
-    static const char *const words[] = {
-        "(", ")", "\"", "\\", " ", "(and ", "(or ", "(not ", "(any ", "(in ", "(= ", "(!= ", "(> ", "(like ",
-        "(between ", "(plain ", "id", "duration", "kind", "func", "name", "value", "either", "type", "\"%", "_\"",
-        "9223372036854775808", "-1", "3 ", "\"call\"", "\"user\"",
-    };
-    size_t at = below(size + 1), count = below(8);
-    const char *word = words[below(sizeof words / sizeof *words)];
-    char byte[2] = {(char)below(256), 0};
-
-    if (below(3) == 0) {
-        count = at + count > size ? size - at : count;
-        memmove(data + at, data + at + count, size - at - count);
-        return size - count;
-    }
-    if (below(2))
-        word = byte;
-    count = word == byte ? 1 : strlen(word);
-    if (size + count > INPUT_MAX)
-        return size;
-    memmove(data + at + count, data + at, size - at);
-    memcpy(data + at, word, count);
-    return size + count;
-}
-
-static void run_once(const uint8_t *data, size_t size)
-{
-    uint8_t *exact = malloc(size ? size : 1); /* so that a read behind the end is seen */
-    CHECK(exact);
-    memcpy(exact, data, size);
-    LLVMFuzzerTestOneInput(exact, size);
-    free(exact);
-}
-
-int main(int argc, char **argv)
-{
-    time_t until = time(NULL) + (argc > 1 ? atoi(argv[1]) : 0);
-    long runs = 0;
-
-    do {
-        static uint8_t start[INPUT_MAX], data[INPUT_MAX];
-        size_t start_size = 0, size = 0;
-        FILE *file = argc > 2 ? fopen(argv[2 + runs / 200 % (argc - 2)], "rb") : NULL;
-
-        if (file) {
-            start_size = fread(start, 1, INPUT_MAX, file);
-            fclose(file);
-        }
-        for (size_t i = 0; i < 200; i++, runs++) {
-            if (i % 10 == 0) { /* so that most of it is still right */
-                memcpy(data, start, start_size);
-                size = start_size;
-            }
-            run_once(data, size);
-            size = mutate(data, size);
-        }
-    } while (time(NULL) < until);
-    printf("%ld runs\n", runs);
-    return 0;
-}
-#endif

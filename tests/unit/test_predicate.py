@@ -1,11 +1,8 @@
 """Predicates in C against their meaning in Python: of single events, of sets of events, of bodies."""
 
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,7 +12,6 @@ from hypothesis import strategies as st
 
 from predicates import (
     NO_CODE,
-    SOURCES,
     UNDEFINED,
     Code,
     Definitions,
@@ -26,7 +22,7 @@ from predicates import (
     holds,
     written,
 )
-from records import CONSTANTS, CONTAINERS, KINDS, NAMED, ROOT, Record, Val, container, copy_sources, val
+from records import CONSTANTS, CONTAINERS, KINDS, NAMED, Record, Val, container, val
 
 NEVER, ALWAYS, MAYBE = range(3)
 INT64 = (-(1 << 63), (1 << 63) - 1)
@@ -585,49 +581,6 @@ def test_any_text_is_read_or_refused(predicates: Predicates, text: str) -> None:
     if made == predicates.ffi.NULL:
         assert predicates.ffi.string(message).startswith(b"position ")
     predicates.lib.predicate_free(made)
-
-
-FLAGS = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fno-sanitize-recover=all"]
-COMPILERS = {  # for all sources | for the driver
-    "clang": ("-fsanitize=fuzzer-no-link,address,undefined", "-fsanitize=fuzzer,address,undefined"),
-    "gcc": ("-fsanitize=address,undefined", "-DFUZZ_ALONE"),
-}
-ALLOCATING = ("like", "trail", "predicate", "predicate_parse")
-SECONDS = 5  # with each compiler
-
-STARTS = (
-    ('(and (= func "pay") (any (and (= name "user") (like either "%bob%"))))', b'\x08\x01r\x05"\x03bob'),
-    ('(or (!= duration 5) (in id 1 2 3) (any (in value "a" "1")) (like kind "ca%"))', b"\x48\x07"),
-    (
-        '(not (any (or (like text "%order%") (= type "app.Order") (between position 0 1))))',
-        b'\x10\x01r\x05"\x03bobr\x02X\x01',
-    ),
-)
-
-
-@pytest.mark.parametrize("compiler", [name for name in COMPILERS if shutil.which(name)])
-def test_arbitrary_bytes_do_no_harm(tmp_path: Path, compiler: str) -> None:
-    """tests/c/fuzz_predicate.c holds what is checked."""
-    copy_sources(tmp_path)
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    for number, (text, fields) in enumerate(STARTS):
-        (corpus / str(number)).write_bytes(text.encode() + b"\0" + fields)
-    common, alone = COMPILERS[compiler]
-    build = [compiler, *FLAGS, common, f"-I{tmp_path}"]
-    counted = [f"-D{name}=test_{name}" for name in ("malloc", "calloc", "realloc", "free")]
-    objects = [tmp_path / f"{name}.o" for name in ALLOCATING]
-    for made in objects:
-        subprocess.run([*build, *counted, "-c", made.with_suffix(".c"), "-o", made], check=True)
-    sources = [tmp_path / f"{name}.c" for name in SOURCES if name not in ALLOCATING]
-    program, fuzz = tmp_path / "fuzz_predicate", ROOT / "tests" / "c" / "fuzz_predicate.c"
-    subprocess.run([*build, alone, fuzz, *objects, *sources, "-o", program], check=True)
-    if compiler == "clang":
-        run = [f"-max_total_time={SECONDS}", "-max_len=1024", "-verbosity=0", str(corpus)]
-    else:
-        run = [str(SECONDS), *map(str, sorted(corpus.iterdir()))]
-    done = subprocess.run([program, *run], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 # ---- definitions ------------------------------------------------------------------------------
