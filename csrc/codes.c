@@ -350,19 +350,36 @@ static int argument_slot(PyCodeObject *code, int position)
 
 static PyObject *slot_name(PyCodeObject *code, int slot) { return PyTuple_GET_ITEM(code->co_localsplusnames, slot); }
 
-bool codes_secret(PyObject *name)
+/* Asks the expression about a str or bytes; nothing of a class of the program's is called. */
+static bool looks_secret(PyObject *name)
 {
     char text[256];
+    size_t size;
+    if (PyUnicode_Check(name)) {
+        size = text_of(text, sizeof text - 1, name);
+    } else {
+        size = (size_t)PyBytes_GET_SIZE(name) < sizeof text - 1 ? (size_t)PyBytes_GET_SIZE(name) : sizeof text - 1;
+        memcpy(text, PyBytes_AS_STRING(name), size);
+    }
+    for (char *nul; (nul = memchr(text, 0, size)) != NULL;)
+        *nul = ' '; /* the name goes on behind it */
+    text[size] = 0;
+    return regexec(&redact, text, 0, NULL, 0) == 0;
+}
+
+bool codes_secret(PyObject *name)
+{
     if (!has_redact)
         return false;
+    if (!PyUnicode_CheckExact(name) && !PyBytes_CheckExact(name)) /* may have a __hash__ of its own */
+        return (PyUnicode_Check(name) || PyBytes_Check(name)) && looks_secret(name);
     Py_hash_t hash = PyObject_Hash(name);
     size_t at = (size_t)hash % (sizeof secrets / sizeof *secrets);
     if (secrets[at].name == name && secrets[at].hash == hash)
         return secrets[at].secret;
-    text[text_of(text, sizeof text - 1, name)] = 0;
     secrets[at].name = name;
     secrets[at].hash = hash;
-    return secrets[at].secret = regexec(&redact, text, 0, NULL, 0) == 0;
+    return secrets[at].secret = looks_secret(name);
 }
 
 static void make_head(struct code_info *info)

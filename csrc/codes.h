@@ -142,7 +142,8 @@ static inline struct type_info *codes_type_info(PyTypeObject *type)
 /* The number of a type, defined at first sight; 0 where there is no room for its definition. */
 uint32_t codes_type(PyTypeObject *type);
 
-/* Does the name of an argument, or the key of a dict, look as if its value were a secret? `name`: a str. */
+/* Does the name of an argument, or the key of a dict, look as if its value were a secret? Only a str and bytes
+ * can, and what is derived from them; of a long one the first 255 bytes count. */
 bool codes_secret(PyObject *name);
 
 /* Definitions that hook.c makes. False: no room now. */

@@ -373,7 +373,9 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
     uint8_t *end = record + room - WIRE_CLOSE_MAX - count * (name_max + 4);
     p = values_put(p, end - count * VALUE_ROOM_MIN, EVENT_VALUE, text);
     for (size_t i = 0; i < count; i++)
-        p = values_put(p, end - (count - 1 - i) * VALUE_ROOM_MIN, EVENT_VALUE, values[i]);
+        p = codes_secret(PyTuple_GET_ITEM(names, (Py_ssize_t)i))
+                ? values_put_redacted(p, EVENT_VALUE, values[i])
+                : values_put(p, end - (count - 1 - i) * VALUE_ROOM_MIN, EVENT_VALUE, values[i]);
     for (size_t i = 0; i < count; i++) {
         char name[200];
         p = wire_put_bytes(p, EVENT_NAME, name,

@@ -158,7 +158,7 @@ static int open_ring(const char *path, int flags, uint64_t *size)
         error = -errno;
     else if (!S_ISREG(status.st_mode))
         error = -EPROTO;
-    else if (status.st_uid != geteuid())
+    else if (status.st_uid != geteuid() || status.st_mode & 077)
         error = -EPERM;
     if (error) {
         close(fd);

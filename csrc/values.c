@@ -214,7 +214,7 @@ static uint8_t *put_dict(uint8_t *p, uint8_t *limit, PyObject *dict, const struc
         hold(value);
         /* the key must leave room for its value */
         p = put_value(p, limit - TAIL - VALUE_ROOM_MIN, VALUE_ITEM, key, outer, depth - 1);
-        if (PyUnicode_CheckExact(key) && codes_secret(key))
+        if (codes_secret(key))
             p = values_put_redacted(p, VALUE_ITEM, value);
         else
             p = put_value(p, limit - TAIL, VALUE_ITEM, value, outer, depth - 1);

@@ -20,6 +20,8 @@ BUSY_SECONDS = 2.0
 EVICT_AT_ONCE = 64  # segments a transaction, so that nobody waits long for it
 SHRINK_AT_ONCE = 64  # pages
 
+BESIDE = ("-journal", "-wal", "-shm")  # files that SQLite makes
+OTHERS_WRITE = 0o022  # mode
 SQLITE_HEADER = 100  # bytes; https://www.sqlite.org/fileformat.html
 SQLITE_MAGIC = b"SQLite format 3\0"
 
@@ -326,6 +328,7 @@ def _open(path: str, step: Step) -> apsw.Connection:
     id is written by the first transaction together with the tables, so that a database is never
     without it.
     """
+    _check_beside(path)
     created = _check_file(path)
     try:
         # SQLite sees symbolic links in the folders too, and those are fine
@@ -336,11 +339,16 @@ def _open(path: str, step: Step) -> apsw.Connection:
             _remove_empty(path)
         raise _refusal(path, error) from None
     try:
+        _restrict(db)
         db.set_busy_timeout(int(BUSY_SECONDS * 1000))
         if _header_version(db) == 0:
             _create(db, step)
+            _make_private(path)  # an empty file that was there, too
         db.execute(CHECK)  # a damaged file is noticed before anything is written to it
         _use_wal(db, path)
+        # SQLite, which has them open now, follows links, and takes what there is; whose they are cannot
+        # change any more
+        _check_beside(path)
         return db
     except apsw.Error as error:
         db.close()
@@ -349,7 +357,25 @@ def _open(path: str, step: Step) -> apsw.Connection:
         raise _refusal(path, error) from None
     except Refused:
         db.close()
+        if created:
+            _remove_empty(path)
         raise
+
+
+def _restrict(db: apsw.Connection) -> None:
+    """A database that somebody has prepared runs nothing of theirs: no trigger, no view, no function in its
+    schema that could do harm."""
+    db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
+    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+
+
+def _make_private(path: str) -> None:
+    with suppress(OSError):  # taken away: the first pass notices
+        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        os.fchmod(fd, 0o600)
+        os.close(fd)
 
 
 def _remove_empty(path: str) -> None:
@@ -357,6 +383,17 @@ def _remove_empty(path: str) -> None:
     with suppress(OSError):
         if os.path.getsize(path) == 0:
             os.unlink(path)
+
+
+def _check_beside(path: str) -> None:
+    """SQLite's own files beside the database hold the same events: they have to be ours alone."""
+    for suffix in BESIDE:
+        try:
+            status = os.lstat(path + suffix)
+        except OSError:
+            continue  # not there; or the folder is not, which is said of the database
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_nlink > 1:
+            raise Refused(f"{path}{suffix} is not a file of yours. Remove it, {OR_CHOOSE}")
 
 
 def _check_file(path: str) -> bool:
@@ -383,6 +420,10 @@ def _check_file(path: str) -> bool:
             raise Refused(f"{path} is no regular file. {CHOOSE}")
         if status.st_uid != os.geteuid():
             raise Refused(f"{path} belongs to another user. {CHOOSE}")
+        if status.st_nlink > 1:
+            raise Refused(f"{path} has another name, too (a hard link). Remove one of them, {OR_CHOOSE}")
+        if status.st_mode & OTHERS_WRITE and status.st_size:
+            raise Refused(f"others may write to {path}. Take that back (chmod go-w), {OR_CHOOSE}")
         fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             header = os.pread(fd, SQLITE_HEADER, 0)

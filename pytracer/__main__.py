@@ -22,6 +22,8 @@ def show(word: str, arguments: list[str]) -> int:
 def main() -> int:
     """Returns the exit status; 2 after a mistake that the user can mend. Recording a program does not
     return: this process becomes the program."""
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the current folder or our own: nothing of ours is to be loaded from there
     word, *rest = sys.argv[1:] or ["read"]
     try:
         if word in WORDS:

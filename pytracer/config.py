@@ -29,7 +29,10 @@ MIN_OUTPUT = KIB**2
 MIN_BUFFER = 4 * 64 * KIB  # RING_MIN_CHUNKS of RING_MIN_CHUNK_SIZE
 MAX_VALUE_LENGTH = 6000  # VALUE_LENGTH_MAX
 
-REDACT = "passw(or)?d|passphrase|secret|token|api_?key|access_?key|private_?key|credential|authorization"
+REDACT = (
+    "passw(or)?d|passphrase|secret|token|(api|access|private)[-_ ]?key|credential|authorization|"
+    "(^|[-_])cookies?$"
+)
 
 
 class Mistake(Exception):

@@ -355,8 +355,6 @@ def prepare(chosen: dict[str, str], command: list[str]) -> str:
 def launch(arguments: list[str]) -> "NoReturn":
     """Runs the program that the command line names, recorded. Raises Mistake."""
     check_python()
-    if not sys.flags.safe_path:
-        del sys.path[0]  # the current folder or our own: neither has a module that the launcher wants
     given, program = parse(arguments)
     if not program:
         raise Mistake("there is no program to record; pytrace --help shows how")

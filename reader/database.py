@@ -36,6 +36,9 @@ _PAGE_CHARACTERS = 8 << 20
 # steps and less than a millisecond, a row that is handed out some twenty and a microsecond.
 _STEPS = 100
 _SHAPES: dict[str, Any] = {"i": int, "n": int | None, "b": bytes}
+# Names in the file: what has to be a table there, and what only the extension may have.
+_STORED = ("run", "process", "thread", "code", "type", "segment")
+_MADE = ("event", "argument", "call", "stack", "hot", "damage")
 _FIRST = -(1 << 63)  # no event is as early
 
 Parameter: TypeAlias = int | str
@@ -220,6 +223,23 @@ class Database:
                 f"{self.path} has format {version}, which this pytrace (format {VERSION}) does not read. "
                 f"{_how_to_record(self.path)}"
             )
+        self._check_tables()
+
+    def _check_tables(self) -> None:
+        """A view or a virtual table in the place of one of ours might run for ever; an index cannot."""
+        names = ", ".join(f"'{name}'" for name in _STORED + _MADE)
+        found = self.query(
+            "bbi",
+            "SELECT CAST(lower(name) AS BLOB), CAST(type AS BLOB), coalesce(rootpage, 0) FROM sqlite_schema"
+            f" WHERE lower(name) IN ({names})",
+        )
+        tables = {text(name) for name, kind, page in found if kind == b"table" and page}
+        for name in _STORED:
+            if name not in tables:
+                raise Damaged(self.path, f"there is no table {name}")
+        for name, kind, _ in found:
+            if text(name) in _MADE:
+                raise Damaged(self.path, f"a {text(kind)} of its own has the name {text(name)}")
 
     # ---- what could not be read ----
 
