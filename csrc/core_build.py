@@ -47,6 +47,7 @@ int ring_has_dumper(const char *path);
 void ring_clock_calibrate(struct ring *ring);
 uint64_t ring_clock_scale(const struct ring *ring);
 int64_t ring_epoch_ns(const struct ring *ring);
+int64_t ring_now_ns(const struct ring *ring);
 uint64_t ring_epoch_units(const struct ring *ring);
 const char *ring_settings(const struct ring *ring, size_t *size);
 void ring_process_saved(struct ring *ring, uint32_t process);

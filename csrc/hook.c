@@ -100,7 +100,7 @@ struct thread *hook_thread_made(void)
     thread->top = thread->calls + 1;
     thread->end = thread->calls + FIRST_CALLS;
     stream_open(&thread->stream, session_ring(), session_process(), (uint64_t)syscall(SYS_gettid), CHUNK_EVENTS);
-    thread->stream.time = clock_units(hook.clock_kind, hook.clock_shift);
+    thread->stream.time = ring_clock_units(session_ring());
     if (pthread_setspecific(thread_key, thread) != 0) {
         free_thread(thread);
         return NULL;
@@ -114,6 +114,12 @@ struct thread *hook_thread_made(void)
     pthread_mutex_unlock(&threads_lock);
     thread->ready = hook.recording;
     return hook_thread = thread;
+}
+
+uint64_t hook_now_behind(const struct thread *thread)
+{
+    uint64_t now = ring_clock_units(session_ring());
+    return now > thread->stream.time ? now : thread->stream.time;
 }
 
 bool hook_grow(struct thread *thread)

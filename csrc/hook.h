@@ -68,6 +68,9 @@ void hook_suppress(struct thread *thread, int change);
 compat_frame *hook_frame_asked(struct thread *thread);
 /* Room for a record of `size` bytes in another chunk; writes the lost record where there is a loss. */
 uint8_t *hook_room(struct thread *thread, size_t size);
+/* hook_now where the counter is behind this thread's last event: by a little, which the cores' may be, or
+ * because the machine has slept. */
+uint64_t hook_now_behind(const struct thread *thread);
 /* More room for open calls. */
 bool hook_grow(struct thread *thread);
 
@@ -96,7 +99,7 @@ HOT compat_frame *hook_frame(struct thread *thread, const PyCodeObject *code)
 HOT uint64_t hook_now(const struct thread *thread)
 {
     uint64_t now = clock_units(hook.clock_kind, hook.clock_shift);
-    return LIKELY(now >= thread->stream.time) ? now : thread->stream.time;
+    return LIKELY(now >= thread->stream.time) ? now : hook_now_behind(thread);
 }
 
 HOT uint8_t *hook_reserve(struct thread *thread, size_t size)

@@ -90,15 +90,16 @@ static PyObject *has_dumper(PyObject *Py_UNUSED(module), PyObject *arg)
 }
 
 PyDoc_STRVAR(is_abandoned_doc,
-"is_abandoned(path: str) -> bool\n\n"
-"Is it a ring that no dumper holds and all of whose processes have ended? Raises OSError.");
+"is_abandoned(path: str, launching: bool) -> bool\n\n"
+"Is it a ring that no dumper holds and all of whose processes have ended? launching: one in which\n"
+"there has been none yet is not. Raises OSError.");
 
-static PyObject *is_abandoned(PyObject *Py_UNUSED(module), PyObject *arg)
+static PyObject *is_abandoned(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    const char *path = PyUnicode_AsUTF8(arg);
+    const char *path;
     struct ring ring;
-    int lock;
-    if (path == NULL)
+    int launching, lock;
+    if (!PyArg_ParseTuple(args, "sp:is_abandoned", &path, &launching))
         return NULL;
     int status = ring_has_dumper(path);
     if (status < 0)
@@ -107,7 +108,8 @@ static PyObject *is_abandoned(PyObject *Py_UNUSED(module), PyObject *arg)
         Py_RETURN_FALSE;
     if ((status = ring_attach(&ring, path, RING_READER, &lock)) < 0)
         return os_error(status, path);
-    bool alive = false;
+    bool alive = launching && ring_process_state(&ring, 0) == PROCESS_NONE;
+    alive = alive || !ring_pids_count(&ring);
     for (uint32_t process = 0; process < RING_PROCESSES && !alive; process++)
         alive = ring_process_state(&ring, process) != PROCESS_NONE && ring_process_alive(&ring, process);
     ring_detach(&ring);
@@ -318,7 +320,7 @@ static PyMethodDef methods[] = {
     {"spawn_dumper", spawn_dumper, METH_VARARGS, spawn_dumper_doc},
     {"is_ring", is_ring, METH_O, is_ring_doc},
     {"has_dumper", has_dumper, METH_O, has_dumper_doc},
-    {"is_abandoned", is_abandoned, METH_O, is_abandoned_doc},
+    {"is_abandoned", is_abandoned, METH_VARARGS, is_abandoned_doc},
     {"join", join, METH_VARARGS, join_doc},
     {"wait_ready", wait_ready, METH_O, wait_ready_doc},
     {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS, start_doc},

@@ -18,6 +18,7 @@ _Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2, "atomic
 
 #ifdef RING_TEST_POINTS
 void (*ring_test_point)(const char *name);
+uint64_t clock_test_offset;
 #endif
 
 #define load(word, order) atomic_load_explicit(&(word), memory_order_##order)
@@ -298,6 +299,34 @@ uint64_t ring_clock_scale(const struct ring *ring)
     return load(ring->header->scale, relaxed);
 }
 
+/* The counter of most machines is reset while they sleep. Then it stands far behind where the kernel's
+ * clock says that it should be: farther than measuring its rate can explain. */
+#define CLOCK_SLACK_NS 1000000u
+
+uint64_t ring_clock_units(const struct ring *ring)
+{
+    const struct ring_header *header = ring->header;
+    uint64_t units = clock_units(header->clock_kind, header->clock_shift), scale = ring_clock_scale(ring);
+    if (header->clock_kind != CLOCK_TICKS || !scale)
+        return units;
+    uint64_t passed_ns = clock_ns(CLOCK_MONOTONIC) - header->base_ns;
+    uint64_t passed = (uint64_t)(((unsigned __int128)passed_ns << 32) / scale);
+    uint64_t slack = (uint64_t)(((unsigned __int128)(CLOCK_SLACK_NS + passed_ns / 1024) << 32) / scale);
+    if ((int64_t)(units - header->base_units) >= (int64_t)(passed - slack))
+        return units;
+    return header->base_units + passed;
+}
+
+int64_t ring_now_ns(const struct ring *ring)
+{
+    const struct ring_header *header = ring->header;
+    uint64_t scale = ring_clock_scale(ring);
+    if (!scale)
+        return header->epoch_ns + (int64_t)(clock_ns(CLOCK_MONOTONIC) - header->base_ns);
+    int64_t passed = (int64_t)(ring_clock_units(ring) - header->epoch_units);
+    return header->epoch_ns + (int64_t)((__int128)passed * (__int128)scale >> 32);
+}
+
 /* ---- processes ---------------------------------------------------------------------------- */
 
 uint64_t ring_start_time(uint32_t pid)
@@ -332,6 +361,11 @@ uint64_t ring_start_time(uint32_t pid)
     return start;
 }
 
+bool ring_pids_count(const struct ring *ring)
+{
+    return pid_namespace() == ring->header->pid_namespace;
+}
+
 static uint32_t process_word(enum process_state state, uint32_t pid)
 {
     return (uint32_t)state | pid << 8;
@@ -340,7 +374,7 @@ static uint32_t process_word(enum process_state state, uint32_t pid)
 int ring_process_register(struct ring *ring, uint32_t parent)
 {
     uint32_t pid = (uint32_t)getpid();
-    if (pid_namespace() != ring->header->pid_namespace)
+    if (!ring_pids_count(ring))
         return -EXDEV;
     uint64_t start_time = ring_start_time(pid);
     if (!start_time)

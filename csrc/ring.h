@@ -67,6 +67,11 @@ int ring_has_dumper(const char *path);
 void ring_clock_calibrate(struct ring *ring);
 /* ns per unit << 32; 0 while unknown. */
 uint64_t ring_clock_scale(const struct ring *ring);
+/* Now, in clock units. Where the counter has gone back, what the kernel's clock makes of it: times of a
+ * recording stay in order, whatever the machine does. Slower than clock_units. */
+uint64_t ring_clock_units(const struct ring *ring);
+/* Now, ns since 1970 as this recording counts them: from its beginning on, however the wall clock is set. */
+int64_t ring_now_ns(const struct ring *ring);
 
 /* ---- processes ---------------------------------------------------------------------------- */
 
@@ -81,6 +86,9 @@ void ring_process_exit(struct ring *ring, uint32_t process, int32_t exit_status)
 /* Dumper: all it published is committed; nothing of it is in the ring any more. */
 void ring_process_saved(struct ring *ring, uint32_t process);
 enum process_state ring_process_state(const struct ring *ring, uint32_t process);
+/* False: the ring was made in another pid namespace, and pids mean nothing here: nobody can be asked for
+ * whether it lives. */
+bool ring_pids_count(const struct ring *ring);
 /* True while the process with this index runs (same pid, same start time, no zombie) and has not
  * registered anew. False: nothing will write to its chunks any more. */
 bool ring_process_alive(const struct ring *ring, uint32_t process);

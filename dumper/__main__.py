@@ -76,7 +76,7 @@ def _finish(pump: Pump, settings: dict[str, str]) -> str:
     totals = None
     if pump.store is not None and not pump.store.moved():
         try:
-            totals = pump.store.finish()
+            totals = pump.store.finish(pump.ring.now_ns())
         except apsw.Error as error:
             pump.notes.append(str(error))
         pump.store.close()

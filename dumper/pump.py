@@ -201,7 +201,7 @@ class Pump:
             with store.transaction():
                 for process in ended:
                     lost = self.ring.process_lost(process.number)
-                    store.end_process(process.number, process.exit_status(), lost)
+                    store.end_process(process.number, self.ring.now_ns(), process.exit_status(), lost)
             self.processes.done(ended)
             self._unsaid += ended
         return len(final)
@@ -227,13 +227,14 @@ class Pump:
         losses = (self.processes.lost(), bad + len(self._nonsense))
         scale = 0 if self._clock_known else self.ring.clock_scale()
         if rows or self._new or scale or losses != self._losses:
+            now = self.ring.now_ns()
             with store.transaction():
-                store.put_processes((p.number, p.pid, p.parent, None) for p in self._new)
+                store.put_processes(((p.number, p.pid, p.parent, None) for p in self._new), now)
                 if scale:
                     store.put_clock_scale(scale)
                 store.put_losses(*losses)
                 if rows:
-                    store.put_processes(rows.processes)
+                    store.put_processes(rows.processes, now)
                     store.put_threads(rows.threads)
                     store.put_types(rows.types)
                     store.put_codes(rows.codes)

@@ -75,6 +75,10 @@ class Ring:
         """A moment in ns since 1970, and the same in clock units."""
         return lib.ring_epoch_ns(self._ring), lib.ring_epoch_units(self._ring)
 
+    def now_ns(self) -> int:
+        """ns since 1970 as the recording's events have them: setting the wall clock changes nothing."""
+        return int(lib.ring_now_ns(self._ring))
+
     def clock_scale(self) -> int:
         """ns per clock unit << 32, 0 while nobody has measured it."""
         return int(lib.ring_clock_scale(self._ring))

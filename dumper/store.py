@@ -204,16 +204,16 @@ class Store:
         """Rows of the table `thread`, without run."""
         self._db.executemany(PUT_THREAD, ((self.run, *row) for row in rows))
 
-    def put_processes(self, rows: Iterable[tuple[int, int, int | None, str | None]]) -> None:
-        """Number, pid, parent's number and command of processes; the command may come later."""
-        now = time.time_ns()
+    def put_processes(self, rows: Iterable[tuple[int, int, int | None, str | None]], now: int) -> None:
+        """Number, pid, parent's number and command of processes; the command may come later. now: ns
+        since 1970."""
         self._db.executemany(PUT_PROCESS, ((self.run, *row, now) for row in rows))
 
-    def end_process(self, number: int, exit_status: int | None, lost: int) -> None:
-        """All of the process is stored. exit_status as in schema.sql."""
+    def end_process(self, number: int, now: int, exit_status: int | None, lost: int) -> None:
+        """All of the process is stored. now: ns since 1970; exit_status as in schema.sql."""
         self._db.execute(
             "UPDATE process SET finished = ?3, exit_status = ?4, lost = ?5 WHERE run = ?1 AND number = ?2",
-            (self.run, number, time.time_ns(), exit_status, lost),
+            (self.run, number, now, exit_status, lost),
         )
 
     def put_clock_scale(self, scale: int) -> None:
@@ -272,10 +272,10 @@ class Store:
 
     # ---- the end ------------------------------------------------------------------------------
 
-    def finish(self) -> Totals:
-        """Marks the run as finished, with the exit status of the program."""
+    def finish(self, now: int) -> Totals:
+        """Marks the run as finished, with the exit status of the program. now: ns since 1970."""
         with self.transaction():
-            self._db.execute(FINISH, (self.run, time.time_ns()))
+            self._db.execute(FINISH, (self.run, now))
         row: Any = self._db.execute(TOTALS, (self.run,)).fetchone()
         return Totals(*map(int, row))
 

@@ -7,8 +7,10 @@ from .config import WORDS, Mistake, say
 
 def show(word: str, arguments: list[str]) -> int:
     """`pytrace read`, `print`, `sql` and `info`."""
+    from .abandoned import save_abandoned
     from .reader import commands
 
+    save_abandoned(wait=True)
     match word:
         case "read":
             return commands.read_main(arguments)

@@ -12,15 +12,14 @@ import errno
 import os
 import sys
 
+from .abandoned import SHARED_MEMORY, save_abandoned, temporary_folder
 from .config import WORDS, Mistake, parse, say, settings, show_size
 from .start import VARIABLE, directory, show_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import NoReturn
 
-SHARED_MEMORY = "/dev/shm"
 APPLICATION_ID = 0x70747263
 USER_VERSION = 2
 SETTINGS_SIZE = 32768  # RING_SETTINGS_SIZE
@@ -235,14 +234,6 @@ def this_command() -> list[str]:
 # ---- the ring -------------------------------------------------------------------------------------
 
 
-def temporary_folder() -> str:
-    """As the tempfile module chooses it, but for its trial file."""
-    for folder in (os.environ.get("TMPDIR", ""), "/tmp", "/var/tmp"):
-        if os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
-            return os.path.abspath(folder)
-    return os.getcwd()
-
-
 def quoted(word: str) -> str:
     """As a shell would take it."""
     safe = word and all(c.isalnum() or c in "@%+=:,./-_" for c in word) and word.isascii()
@@ -308,39 +299,6 @@ def create_ring(chosen: dict[str, str], command: list[str]) -> str:
     return path
 
 
-def abandoned_rings() -> "Iterator[str]":
-    """Rings of this user that nobody writes to or saves any more. What is not even a ring (its
-    creation was cut off) is removed."""
-    from . import _hook
-
-    start = f"pytrace-{os.getuid()}-"
-    try:
-        names = os.listdir(SHARED_MEMORY)
-    except OSError:
-        return
-    for name in names:
-        path = os.path.join(SHARED_MEMORY, name)
-        pid = name.removeprefix(start).partition("-")[0]
-        # a recording whose first process lives is only just beginning, or looks after itself
-        if not name.startswith(start) or not pid.isdecimal() or os.path.exists(f"/proc/{pid}"):
-            continue
-        try:
-            if not _hook.is_ring(path):
-                if os.lstat(path).st_uid == os.getuid():
-                    os.unlink(path)
-            elif _hook.is_abandoned(path):
-                yield path
-        except OSError:
-            pass  # somebody else deals with it right now
-
-
-def save_abandoned() -> None:
-    """Has everything saved that dead recordings left behind."""
-    for path in abandoned_rings():
-        say(f"an earlier recording was cut off; saving what is left of it ({path})")
-        start_dumper(path)
-
-
 # ---- all of it ------------------------------------------------------------------------------------
 
 
@@ -348,7 +306,7 @@ def prepare(chosen: dict[str, str], command: list[str]) -> str:
     """Creates the ring and starts its dumper; returns the ring's path. Raises Mistake, and leaves
     nothing behind."""
     check_output(chosen["output"])
-    save_abandoned()
+    save_abandoned(wait=False)
     return create_ring(chosen, command)
 
 

@@ -52,13 +52,13 @@ def wait_for(condition: Callable[[], Any], what: str, seconds: float = TIMEOUT) 
     return value
 
 
-def mapping(ring: str) -> set[int]:
-    """The processes that have this ring mapped (by its name's start)."""
+def dumpers(ring: str) -> set[int]:
+    """The dumpers that have this ring mapped (by its name's start)."""
     found = set()
-    for maps in Path("/proc").glob("[0-9]*/maps"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            if ring in maps.read_text():
-                found.add(int(maps.parent.name))
+            if b"dumper" in (process / "cmdline").read_bytes() and ring in (process / "maps").read_text():
+                found.add(int(process.name))
         except OSError:
             continue  # it has just ended
     return found
@@ -113,11 +113,11 @@ class Counted:
 
     def dumper(self) -> int:
         """The pid of its dumper."""
+        return int(min(wait_for(lambda: dumpers(self.ring), "the dumper")))
 
-        def find() -> set[int]:
-            return {pid for pid in mapping(self.ring) if is_dumper(pid)}
-
-        return int(min(wait_for(find, "the dumper")))
+    def rings(self) -> list[Path]:
+        """Its ring, while there is one."""
+        return list(RING_FOLDER.glob(self.ring + "*"))
 
     # ---- its end ----
 
@@ -131,8 +131,8 @@ class Counted:
     def over(self) -> str:
         """Waits until all is saved; nothing of ours may stay behind. Returns its standard error."""
         self.ended()
-        wait_for(lambda: not list(RING_FOLDER.glob(self.ring + "*")), "the end of the ring")
-        wait_for(lambda: not mapping(self.ring), "the end of the dumper")
+        wait_for(lambda: not self.rings(), "the end of the ring")
+        wait_for(lambda: not dumpers(self.ring), "the end of the dumper")
         _, errors = self.process.communicate(timeout=TIMEOUT)
         assert sorted(path.name for path in self.folder.iterdir()) == ["count", "script.py", "traces.sqlite"]
         assert self.finished()
@@ -187,10 +187,3 @@ class Counted:
             assert stored.returns == list(range(len(stored.returns)))
             assert len(stored.calls) in (began - 1, began) if began > returned else (began,)
             assert len(stored.returns) in (returned, min(returned + 1, began))
-
-
-def is_dumper(pid: int) -> bool:
-    try:
-        return b"dumper" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
