@@ -75,9 +75,13 @@ class Stored:
 class Counted:
     """One program under pytrace. `process` is it: pytrace becomes the program."""
 
-    def __init__(self, folder: Path, source: str, *options: str, **variables: str) -> None:
-        """source: behind PRELUDE. Only the script is recorded, so that all its events are known."""
+    def __init__(
+        self, folder: Path, source: str, *options: str, memory: Path = RING_FOLDER, **variables: str
+    ) -> None:
+        """source: behind PRELUDE. Only the script is recorded, so that all its events are known. memory:
+        where its ring will be."""
         self.folder = folder
+        self.memory = memory
         self.database = folder / "traces.sqlite"
         (folder / "script.py").write_text(PRELUDE + dedent(source))
         (folder / "count").write_bytes(bytes(8 * 2 * SLOTS))
@@ -117,7 +121,7 @@ class Counted:
 
     def rings(self) -> list[Path]:
         """Its ring, while there is one."""
-        return list(RING_FOLDER.glob(self.ring + "*"))
+        return list(self.memory.glob(self.ring + "*"))
 
     # ---- its end ----
 

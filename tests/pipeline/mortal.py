@@ -1,5 +1,6 @@
-"""pytracer with test points: the installed package, but for the hook, which is built again so that the
-program can choose where in it to die (die_at.c). Called by test_ends.py."""
+"""The installed package with something in it exchanged, for programs that find it by PYTHONPATH: a hook in
+which the program can choose where to die (die_at.c), or another folder than /dev/shm for the rings. Called by
+test_ends.py and test_faults_*.py."""
 
 import fcntl
 import os
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytracer
 
+INSTALLED = Path(pytracer.__file__).parent
 ROOT = Path(__file__).parents[2]
 
 
@@ -26,13 +28,29 @@ def environment(folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(folder), "HOOK": str(library)}
 
 
-def _build(folder: Path, library: Path) -> None:
-    installed = Path(pytracer.__file__).parent
+def with_memory(folder: Path, memory: Path) -> dict[str, str]:
+    """The variables of commands that make and look for rings in `memory`, and nowhere else: those of others
+    that run at the same time do not see them. The package is made in `folder`."""
+    source = _link(folder, "abandoned.py").joinpath("abandoned.py")
+    text = (INSTALLED / "abandoned.py").read_text()
+    changed = text.replace('SHARED_MEMORY = "/dev/shm"', f"SHARED_MEMORY = {str(memory)!r}")
+    assert changed != text
+    source.write_text(changed)
+    return {"PYTHONPATH": str(folder), "TMPDIR": str(folder)}
+
+
+def _link(folder: Path, without: str) -> Path:
+    """The installed package as links, but for the file that begins so."""
     package = folder / "pytracer"
-    package.mkdir(exist_ok=True)
-    for path in installed.iterdir():
-        if not path.name.startswith("_hook."):
+    package.mkdir(parents=True)
+    for path in INSTALLED.iterdir():
+        if not path.name.startswith((without, "__pycache__")):
             (package / path.name).symlink_to(path)
+    return package
+
+
+def _build(folder: Path, library: Path) -> None:
+    _link(folder, "_hook.")
     names = re.search(r"^HOOK = \((.*)\)$", (ROOT / "setup.py").read_text(), re.MULTILINE)
     assert names
     sources = [ROOT / "csrc" / f"{name}.c" for name in re.findall(r'"(\w+)"', names[1])]

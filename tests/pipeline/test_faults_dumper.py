@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import mortal
 from beside import PYTRACE, run
-from counted import Counted, wait_for
+from counted import RING_FOLDER, Counted, wait_for
 
 # Works in slot N for each line "N times" that it reads, and says so.
 OBEYING = """
@@ -19,8 +20,8 @@ for line in sys.stdin:
 """
 
 
-def obeying(folder: Path, *options: str, **variables: str) -> Counted:
-    program = Counted(folder, OBEYING, *options, **variables)
+def obeying(folder: Path, *options: str, memory: Path = RING_FOLDER, **variables: str) -> Counted:
+    program = Counted(folder, OBEYING, *options, memory=memory, **variables)
     work(program, 0)
     return program
 
@@ -47,7 +48,11 @@ def end(program: Counted) -> str:
 )
 def test_killed_together_with_the_program(tmp_path: Path, command: list[str]) -> None:
     """The next command, whichever, has saved what is in the ring, and says so."""
-    program = obeying(tmp_path)
+    folder, memory = tmp_path / "program", tmp_path / "memory"
+    folder.mkdir()
+    memory.mkdir()
+    variables = mortal.with_memory(tmp_path / "python", memory)
+    program = obeying(folder, memory=memory, **variables)
     dumper = program.dumper()
     os.kill(dumper, signal.SIGSTOP)
     work(program, 1)
@@ -55,12 +60,12 @@ def test_killed_together_with_the_program(tmp_path: Path, command: list[str]) ->
     program.process.kill()
     program.ended()
     wait_for(lambda: not os.path.exists(f"/proc/{dumper}"), "its end")
-    done = run([*PYTRACE, *command], tmp_path)
+    done = run([*PYTRACE, *command], folder, **variables)
     assert done.status == 0
     assert done.stderr.startswith(b"pytrace: an earlier recording was cut off; saving what is left of it (")
     assert command[:1] == ["-q"] or not program.rings()
     assert command != ["info"] or b"missing    nothing" in done.stdout
-    (tmp_path / "other").unlink(missing_ok=True)
+    (folder / "other").unlink(missing_ok=True)
     program.over()
     program.check(0, 1)
-    assert run([*PYTRACE, "info"], tmp_path).stderr == b""
+    assert run([*PYTRACE, "info"], folder, **variables).stderr == b""

@@ -254,23 +254,6 @@ def test_killed_program_is_saved(tmp_path: Path) -> None:
     assert calls(tmp_path / "traces.sqlite", "before") == 100
 
 
-def test_program_and_dumper_killed(tmp_path: Path) -> None:
-    """The next recording has everything saved that was in the ring."""
-    with waiting(tmp_path) as process:
-        saver = wait_for(lambda: dumper(process.pid), "the dumper")
-        os.kill(saver, signal.SIGKILL)
-        process.kill()
-        process.wait(TIMEOUT)
-        wait_for(lambda: not alive(saver), "the end of the dumper")
-        [ring] = rings(process.pid)
-    done = run([*PYTRACE, "-o", "other.sqlite", "-c", "pass"], tmp_path)
-    assert f"an earlier recording was cut off; saving what is left of it ({ring})".encode() in done.stderr
-    wait_for(lambda: not ring.exists(), "the end of the ring")
-    [row] = info(tmp_path / "traces.sqlite")
-    assert row["finished"]
-    assert calls(tmp_path / "traces.sqlite", "before") == 100
-
-
 def test_ring_that_was_removed(tmp_path: Path) -> None:
     with waiting(tmp_path) as process:
         rings(process.pid)[0].unlink()
