@@ -23,11 +23,14 @@ ROWS = {
     "births": "starting and ending a thread, a fork, a subprocess",
     "ends": "the dumper stopped; from the kill of a program to its last event",
     "servers": "requests a second: an asyncio echo server, gunicorn with Flask",
+    "leave-on": "ten minutes flat out into 200 MB: size and memory (only when named)",
     "latency": "from a call to its being readable in the database",
     "query": "questions to databases of 1 to 100 million events",
     "completion": "completing a filter while it is typed",
     "reader": "the reader in a terminal: from a key to the redrawn screen, beside less",
 }
+
+LONG = {"leave-on"}
 
 
 def main() -> int:
@@ -36,7 +39,7 @@ def main() -> int:
         description="Measures what recording costs, side by side with doing nothing and with other tracers.",
         epilog="rows: " + "; ".join(f"{name} ({what})" for name, what in ROWS.items()),
     )
-    parser.add_argument("rows", nargs="*", metavar="ROW", help="default: all")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help="default: all but the long ones")
     parser.add_argument("--quick", action="store_true", help="less often: rough figures")
     parser.add_argument("--rounds", type=int, default=0, metavar="N", help="processes a variant")
     parser.add_argument("--only", action="append", default=[], metavar="VARIANT", help="may be repeated")
@@ -55,6 +58,7 @@ def main() -> int:
         metavar="FOLDER",
         help="where the recordings for `query` and `reader` are, or will be",
     )
+    parser.add_argument("--minutes", type=float, default=0, metavar="N", help="of `leave-on`")
     arguments = parser.parse_args()
     if unknown := set(arguments.rows) - set(ROWS):
         parser.error(f"no such row: {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
@@ -65,14 +69,17 @@ def main() -> int:
         also=[from_text(text) for text in arguments.also],
         programs=arguments.program,
         databases=arguments.databases,
+        minutes=arguments.minutes,
     )
     os.environ["BENCHMARK_CLOCK"] = "thread" if arguments.cpu_time else ""
     prepare()
     failed = False
     made: list[tuple[str, ...]] = []
-    for name in arguments.rows or ROWS:
+    for name in arguments.rows or [name for name in ROWS if name not in LONG]:
         say(f"-- {name}")
-        maker: Callable[[Options], list[Row]] = importlib.import_module(f"benchmarks.{name}").rows
+        maker: Callable[[Options], list[Row]] = importlib.import_module(
+            f"benchmarks.{name.replace('-', '_')}"
+        ).rows
         try:
             made += [(row.what, row.must, row.aim, row.measured, f"`{name}`") for row in maker(options)]
         except Failed as failure:

@@ -63,6 +63,7 @@ class Options:
     only: Sequence[str] = ()  # names of variants; none: all
     also: Sequence[Variant] = ()
     programs: Sequence[str] = ()  # of the ten; none: all
+    minutes: float = 0  # that recording is left on; 0: the row's own number
     databases: str = ""  # folder of the recordings that are asked; empty: in the cache
 
     def choose(self, variants: Iterable[Variant]) -> list[Variant]:

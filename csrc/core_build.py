@@ -44,6 +44,7 @@ int ring_create(const char *path, uint64_t buffer_size, const char *settings, si
 int ring_attach(struct ring *ring, const char *path, enum ring_role role, int *lock_fd);
 void ring_detach(struct ring *ring);
 int ring_has_dumper(const char *path);
+uint32_t ring_clock_kind(const struct ring *ring);
 void ring_clock_calibrate(struct ring *ring);
 uint64_t ring_clock_scale(const struct ring *ring);
 int64_t ring_epoch_ns(const struct ring *ring);

@@ -63,6 +63,8 @@ int ring_has_dumper(const char *path);
 
 /* ---- the clock ---------------------------------------------------------------------------- */
 
+/* enum clock_kind. */
+static inline uint32_t ring_clock_kind(const struct ring *ring) { return ring->header->clock_kind; }
 /* Measures the length of a unit between creation and now and publishes it, unless it is known. */
 void ring_clock_calibrate(struct ring *ring);
 /* ns per unit << 32; 0 while unknown. */

@@ -1,8 +1,8 @@
 """`pytrace read`, `print`, `sql` and `info`: their options, exit statuses and messages.
 
-Called by the command line with the arguments behind the word. Status 0: shown; 2: it could not be
-shown, or not all of it, and standard error says why; 130: Ctrl-C; 141: nobody reads the output any
-more. Modules are imported when they are needed: the first line should be there at once.
+Called by the command line with the arguments behind the word. Status 0: shown; 1: the doctor found a
+problem; 2: it could not be shown, or not all of it, and standard error says why; 130: Ctrl-C; 141: nobody
+reads the output any more. Modules are imported when they are needed: the first line should be there at once.
 """
 
 from __future__ import annotations
@@ -82,8 +82,12 @@ def info_main(argv: list[str]) -> int:
     parser.add_argument(
         "--extension", action="store_true", help="print the path of the extension that sqlite3 can .load"
     )
+    parser.add_argument(
+        "--doctor", action="store_true", help="check whether this machine can record, and say what to do"
+    )
+    parser.set_defaults(database=None)
     options = parser.parse_args(argv)
-    return _guarded(lambda: _info(options))
+    return _guarded(lambda: _doctor(options) if options.doctor else _info(options))
 
 
 def sql_main(argv: list[str]) -> int:
@@ -220,14 +224,14 @@ def _sql(options: argparse.Namespace) -> int:
 
 def _info(options: argparse.Namespace) -> int:
     from . import info
-    from .database import Database, extension_path
+    from .database import DEFAULT_PATH, Database, extension_path
     from .output import Output
 
     output = Output(options.format == "text")
     if options.extension:
         output.line(extension_path())
     else:
-        database = Database(options.database)
+        database = Database(options.database or DEFAULT_PATH)
         try:
             facts = info.collect(database)
         finally:
@@ -235,3 +239,17 @@ def _info(options: argparse.Namespace) -> int:
         output.line(info.as_json(facts) if options.format == "json" else info.as_text(facts))
     output.flush()
     return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from ..doctor import as_json, as_text, examine, is_well
+    from .output import Output
+    from .render import printable
+
+    found = examine(options.database)
+    text = as_json(found) if options.format == "json" else as_text(found)
+    output = Output(options.format == "text")
+    for line in text.splitlines():
+        output.line(printable(line))
+    output.flush()
+    return int(not is_well(found))
