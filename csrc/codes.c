@@ -434,6 +434,7 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
     info->number = number;
     info->argument_count = !config.values ? 0 : (uint16_t)(count < ARGUMENTS_MAX ? count : ARGUMENTS_MAX);
     info->generator = code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
+    info->coroutine = code->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR);
     make_head(info);
     return true;
 }

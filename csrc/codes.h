@@ -30,6 +30,7 @@ struct code_info {
     bool notrace;            /* @notrace: stands above scope */
     bool catches;            /* has exception handlers */
     bool generator;          /* generator, coroutine or asynchronous generator */
+    bool coroutine;          /* the same, but for a plain generator */
     uint8_t head_size;
     uint8_t head[14];        /* how each record of it begins; byte 2 is the kind's tag */
     uint16_t argument_count; /* to record: 0 where values are not asked for */

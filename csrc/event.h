@@ -6,6 +6,10 @@
  *   0a LEN | KIND<<3 CODE | 50 TIME | [58 ELAPSED] [60 LINE] [68 DEPTH] | 72 LEN value ... | 7a LEN name ...
  *            ^ field `what`: its number is the kind, its value the code's number (lost: a count)
  *
+ * Between two records there may be an element of `Events.task`, whose events follow:
+ *
+ *   12 LEN name
+ *
  * No Python, no allocation, no atomics.
  */
 #ifndef PYTRACE_EVENT_H
@@ -78,6 +82,9 @@ enum value_named { NAMED_FUNCTION, NAMED_METHOD, NAMED_BUILTIN, NAMED_CLASS, NAM
 /* ---- encoder ------------------------------------------------------------------------------ */
 
 #define EVENTS_EVENT 1       /* field number of Events.event */
+#define EVENTS_TASK 2        /* and of Events.task */
+#define TASK_NAME_MAX 200    /* bytes of a task's name that are recorded */
+#define EVENTS_TASK_MAX (TASK_NAME_MAX + 3)
 #define EVENT_HEAD_MAX 64    /* bytes of a record without its values and names, at most */
 
 /* A varint field with a one-byte tag. */
@@ -98,6 +105,12 @@ static inline uint8_t *event_open(uint8_t *p, enum event_kind kind, uint64_t wha
 static inline uint8_t *event_put_depth(uint8_t *p, int32_t depth)
 {
     return event_put(p, EVENT_DEPTH, wire_zigzag(depth));
+}
+
+/* Whose events follow. */
+static inline uint8_t *events_put_task(uint8_t *p, const char *name, size_t size)
+{
+    return wire_put_bytes(p, EVENTS_TASK, name, size);
 }
 
 /* `record`: where event_open was called. Returns the end of the record. */

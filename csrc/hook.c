@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "session.h"
+#include "task.h"
 
 struct hook hook;
 static struct open_call no_calls[2];
@@ -28,6 +29,7 @@ static void hold_no_more(struct thread *thread);
 static void free_thread(struct thread *thread)
 {
     hook_forget_thread(thread);
+    PyMem_RawFree(thread->tasks);
     PyMem_RawFree(thread->calls);
     PyMem_RawFree(thread);
 }
@@ -268,6 +270,8 @@ uint8_t *hook_room(struct thread *thread, size_t size)
     }
     if (p != NULL && stream->lost)
         p = put_lost(thread, p, stream->time); /* whoever comes next took his time before */
+    if (p != NULL)
+        p = task_put_again(thread, p);
     return p;
 }
 
@@ -303,6 +307,7 @@ void hook_leave_other(struct thread *thread, PyCodeObject *code, struct code_inf
         thread->stream.depth++;
     }
     hook_leave(thread, call, kind, value, encoded, true, now);
+    hook_coroutine_left(thread); /* perhaps among those forgotten */
 }
 
 struct code_info *hook_prepare(PyCodeObject *code, PyObject *globals, int notrace, struct thread **thread,

@@ -39,6 +39,7 @@ struct thread {
     struct open_call *top;          /* one behind the innermost */
     struct open_call *calls, *end;  /* calls[0] is a sentinel that is no call */
     struct stream stream;
+    struct tasks *tasks;            /* see task.h; NULL: none has run yet */
     struct thread *next, **previous; /* all threads of the process */
     struct thread *older, *newer;   /* those that hold a chunk, by when they claimed it */
     bool holds;
@@ -78,6 +79,11 @@ bool hook_grow(struct thread *thread);
 uint64_t hook_generator_start(const void *frame);
 void hook_generator_suspended(const void *frame, uint64_t start);
 void hook_generator_ended(const void *frame);
+
+/* A coroutine begins or goes on in this frame, or has ended or is suspended: perhaps another task runs
+ * (task.c). */
+void hook_coroutine_entered(struct thread *thread, const compat_frame *frame);
+void hook_coroutine_left(struct thread *thread);
 
 /* ---- the hot path ------------------------------------------------------------------------- */
 
@@ -150,6 +156,8 @@ HOT uint8_t *hook_arguments(uint8_t *p, uint8_t *end, const struct code_info *in
 HOT void hook_enter(struct thread *thread, PyCodeObject *code, struct code_info *info, const compat_frame *frame,
                     enum event_kind kind, PyObject *exception)
 {
+    if (UNLIKELY(info->coroutine))
+        hook_coroutine_entered(thread, frame);
     uint64_t now = hook_now(thread);
     if (UNLIKELY(thread->top == thread->end) && !hook_grow(thread))
         return;
@@ -232,6 +240,8 @@ HOT void hook_leave_code(struct thread *thread, PyCodeObject *code, struct code_
             hook_generator_suspended(frame ? frame : hook_frame(thread, code), call->start);
     }
     hook_leave(thread, call, kind, value, encoded, false, now);
+    if (UNLIKELY(info->coroutine))
+        hook_coroutine_left(thread);
 }
 
 /* Not everything stands ready: makes the code's info and *thread, and returns the info where the event

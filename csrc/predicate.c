@@ -53,8 +53,8 @@ const struct facts facts_unknown = {
 static uint32_t cost_of(enum op op, enum field field)
 {
     static const uint32_t costs[] = {
-        [FIELD_THREAD] = 4, [FIELD_KIND] = 1, [FIELD_MODULE] = 4, [FIELD_FILE] = 4, [FIELD_QUALNAME] = 4,
-        [FIELD_FUNC] = 5, [FIELD_NAME] = 5, [FIELD_VALUE] = 60, [FIELD_TEXT] = 50, [FIELD_EITHER] = 80,
+        [FIELD_THREAD] = 4, [FIELD_TASK] = 4, [FIELD_KIND] = 1, [FIELD_MODULE] = 4, [FIELD_FILE] = 4,
+        [FIELD_QUALNAME] = 4, [FIELD_FUNC] = 5, [FIELD_NAME] = 5, [FIELD_VALUE] = 60, [FIELD_TEXT] = 50, [FIELD_EITHER] = 80,
         [FIELD_TYPE] = 30,
     };
     return (field < FIELD_THREAD ? 1 : costs[field]) * (op == OP_LIKE ? 4 : op == OP_NUMBERS ? 2 : 1);
@@ -777,6 +777,8 @@ static enum answer ask_text(const struct predicate *predicate, const struct fact
     switch (predicate->field) {
     case FIELD_THREAD:
         return facts->thread ? ask_string(predicate, facts->thread->name) : MAYBE;
+    case FIELD_TASK:
+        return facts->task_known ? ask_string(predicate, facts->task) : MAYBE;
     case FIELD_MODULE:
         return code ? ask_string(predicate, code->module) : MAYBE;
     case FIELD_FILE:

@@ -20,7 +20,7 @@ enum field {
     FIELD_ID, FIELD_RUN, FIELD_TIME, FIELD_PID, FIELD_TID, FIELD_LINE, FIELD_DEPTH, FIELD_DURATION,
     FIELD_POSITION,  /* of an argument, from 0 */
     /* texts */
-    FIELD_THREAD, FIELD_KIND, FIELD_MODULE, FIELD_FILE,
+    FIELD_THREAD, FIELD_TASK, FIELD_KIND, FIELD_MODULE, FIELD_FILE,
     FIELD_QUALNAME,  /* the qualified name alone */
     FIELD_FUNC,      /* the qualified name or its last part */
     FIELD_NAME,      /* of an argument */
@@ -56,7 +56,7 @@ void predicate_free(struct predicate *predicate); /* NULL is fine */
  *   (in FIELD V…) (like FIELD "pattern") (plain FIELD)
  *
  * FIELD: id run time pid tid line depth duration position (N: a decimal integer of 64 bits),
- * thread kind module file qualname func name value text either type ("…": UTF-8, in which \" and \\
+ * thread task kind module file qualname func name value text either type ("…": UTF-8, in which \" and \\
  * stand for " and \). In a pattern a backslash escapes; so one is written \\ in the text form.
  * `=` on texts is exact; `plain` is a text of nothing but printable ASCII. Conditions on an argument outside of `any` are a mistake, as is `any` in `any`.
  * Nested at most PREDICATE_DEPTH_MAX deep.
@@ -83,6 +83,8 @@ struct facts {
     const struct run_definitions *run;  /* NULL: not known; then nor are the next two */
     const struct run_thread *thread;    /* NULL: not known */
     const struct run_code *code;        /* NULL: not known */
+    bool task_known;
+    struct string task;                 /* its name; empty: the event is of none */
     const struct event *event;          /* NULL: its arguments are not known */
     const struct trails *missing;       /* no value leaves these of the predicate's; NULL: not known */
 };

@@ -91,6 +91,7 @@ static bool read_field(struct parser *parser, enum field *field)
         [FIELD_ID] = "id", [FIELD_RUN] = "run", [FIELD_TIME] = "time", [FIELD_PID] = "pid",
         [FIELD_TID] = "tid", [FIELD_LINE] = "line", [FIELD_DEPTH] = "depth",
         [FIELD_DURATION] = "duration", [FIELD_POSITION] = "position", [FIELD_THREAD] = "thread",
+        [FIELD_TASK] = "task",
         [FIELD_KIND] = "kind", [FIELD_MODULE] = "module", [FIELD_FILE] = "file",
         [FIELD_QUALNAME] = "qualname", [FIELD_FUNC] = "func", [FIELD_NAME] = "name",
         [FIELD_VALUE] = "value", [FIELD_TEXT] = "text", [FIELD_EITHER] = "either", [FIELD_TYPE] = "type",

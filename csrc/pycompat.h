@@ -18,6 +18,9 @@
 #endif
 
 #define Py_BUILD_CORE 1
+#if PY_VERSION_HEX >= 0x030D0000
+#include <internal/pycore_tstate.h>
+#endif
 #if PY_VERSION_HEX >= 0x030E0000
 #include <internal/pycore_interpframe_structs.h>
 #else
@@ -109,6 +112,16 @@ static inline int compat_frame_runs(const compat_frame *frame, const PyCodeObjec
 #endif
 }
 
+/* False where the frame was entered straight from the one before it; true where C code called it. */
+static inline int compat_frame_called_by_c(const compat_frame *frame)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return frame->previous == NULL || compat_frame_code(frame->previous) == NULL;
+#else
+    return frame->is_entry;
+#endif
+}
+
 /* A slot of the locals, borrowed; NULL where it is unbound. */
 static inline PyObject *compat_frame_local(const compat_frame *frame, int slot)
 {
@@ -179,6 +192,40 @@ static inline int compat_long_compact(PyObject *number, int64_t *value)
     Py_ssize_t size = Py_SIZE(number);
     *value = (int64_t)size * (int64_t)((PyLongObject *)number)->ob_digit[0];
     return -1 <= size && size <= 1;
+#endif
+}
+
+/* asyncio keeps a thread's running task in its state since 3.14, its running loop since 3.13; before, in
+ * the state's dictionary, until 3.11 inside of another object. Borrowed; NULL or None where none runs. */
+#define HAVE_RUNNING_TASK (PY_VERSION_HEX >= 0x030E0000)
+
+static inline PyObject *compat_running_task(PyThreadState *state)
+{
+#if HAVE_RUNNING_TASK
+    return ((_PyThreadStateImpl *)state)->asyncio_running_task;
+#else
+    (void)state;
+    return NULL;
+#endif
+}
+
+static inline PyObject *compat_running_loop(PyThreadState *state, PyObject *key)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    (void)key;
+    return ((_PyThreadStateImpl *)state)->asyncio_running_loop;
+#else
+    PyObject *dict = state->dict;
+    PyObject *found = dict != NULL ? PyDict_GetItemWithError(dict, key) : NULL;
+#if PY_VERSION_HEX < 0x030C0000
+    const struct {
+        PyObject_HEAD
+        PyObject *loop;
+    } *holder = (const void *)found;
+    return holder != NULL ? holder->loop : NULL;
+#else
+    return found;
+#endif
 #endif
 }
 

@@ -120,8 +120,8 @@ const char *scan_decompress(struct zstd_context *context, const struct scan_data
     return reason;
 }
 
-void scan_row_of(const struct scan_segment *segment, const uint8_t *body, const struct segment_event *event,
-                 struct scan_row *row)
+void scan_row_of(const struct scan_segment *segment, const uint8_t *body, const struct segment_walk *walk,
+                 const struct segment_event *event, struct scan_row *row)
 {
     const struct segment_clock *clock = &segment->run->clock;
     *row = (struct scan_row){
@@ -133,12 +133,15 @@ void scan_row_of(const struct scan_segment *segment, const uint8_t *body, const 
         .line = event->event.line,
         .depth = event->depth,
         .kind = event->event.kind,
+        .task = walk->task ? (uint32_t)(walk->task - body) : 0,
+        .task_size = walk->task_size,
     };
 }
 
-void scan_facts(const struct scan_segment *segment, const struct scan_row *row, const struct event *event,
-                struct facts *facts)
+void scan_facts(const struct scan_at *at, const struct event *event, struct facts *facts)
 {
+    const struct scan_segment *segment = at->segment;
+    const struct scan_row *row = at->row;
     const struct run_code *code = run_code_find(segment->run, row->code);
     int64_t id = (int64_t)((uint64_t)segment->id << SCAN_INDEX_BITS) + row->index;
     int64_t line = row->line ? row->line : code->line;
@@ -154,6 +157,8 @@ void scan_facts(const struct scan_segment *segment, const struct scan_row *row, 
         .run = segment->run,
         .thread = segment->thread,
         .code = code,
+        .task_known = true,
+        .task = {(const char *)at->body + row->task, row->task_size},
         .event = event,
     };
 }
@@ -335,7 +340,7 @@ static bool ask_event(const struct scan *scan, const struct lens *lens, const st
     struct event event;
     enum answer answer;
 
-    scan_facts(task->segment, row, NULL, &facts);
+    scan_facts(&(struct scan_at){.segment = task->segment, .row = row, .body = task->body}, NULL, &facts);
     facts.missing = missing;
     answer = predicate_ask(predicate, &facts);
     if (answer != MAYBE)
@@ -380,7 +385,7 @@ static void find_rows(struct scan *scan, struct lens *lens, struct task *task, s
         }
         task->row_capacity = (uint32_t)capacity;
         struct scan_row *row = &task->rows[task->row_count];
-        scan_row_of(segment, task->body, &event, row);
+        scan_row_of(segment, task->body, &walk, &event, row);
         if (wanted == ALWAYS || ask_event(scan, lens, task, row, plain ? &lens->missing : NULL))
             task->row_count++;
     }

@@ -44,6 +44,8 @@ struct scan_row {
     uint32_t line;        /* 0: its code's */
     int32_t depth;
     uint32_t kind;
+    uint32_t task;        /* offset of its task's name in the body */
+    uint32_t task_size;   /* 0: it is of none */
 };
 
 struct scan_calls {
@@ -87,12 +89,11 @@ struct zstd_context;
 const char *scan_decompress(struct zstd_context *context, const struct scan_data *data, uint8_t **body,
                             size_t *capacity);
 
-/* The row of an event that was walked to. */
-void scan_row_of(const struct scan_segment *segment, const uint8_t *body, const struct segment_event *event,
-                 struct scan_row *row);
+/* The row of the event that a walk has come to. */
+void scan_row_of(const struct scan_segment *segment, const uint8_t *body, const struct segment_walk *walk,
+                 const struct segment_event *event, struct scan_row *row);
 
 /* The facts of one event, for predicate_ask; `event` for its arguments, or NULL. */
-void scan_facts(const struct scan_segment *segment, const struct scan_row *row, const struct event *event,
-                struct facts *facts);
+void scan_facts(const struct scan_at *at, const struct event *event, struct facts *facts);
 
 #endif

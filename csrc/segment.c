@@ -28,9 +28,23 @@ void segment_open(struct segment_walk *walk, const uint8_t *data, size_t size, u
     walk->time = base_time;
     walk->open = base_depth;
     walk->index = 0;
+    walk->task = NULL;
+    walk->task_size = 0;
 }
 
-int segment_skip_unknown(struct segment_walk *walk)
+/* The name behind the tag at `p`. Returns the position behind it, or NULL. */
+static const uint8_t *read_task(struct segment_walk *walk, const uint8_t *p)
+{
+    uint64_t size;
+    p = wire_get_varint(p, walk->end, &size);
+    if (!p || size > (uint64_t)(walk->end - p) || size > UINT32_MAX)
+        return NULL;
+    walk->task = size ? p : NULL;
+    walk->task_size = (uint32_t)size;
+    return p + size;
+}
+
+int segment_pass(struct segment_walk *walk)
 {
     while (walk->next < walk->end && *walk->next != WIRE_TAG(EVENTS_EVENT, WIRE_BYTES)) {
         uint32_t tag;
@@ -38,7 +52,7 @@ int segment_skip_unknown(struct segment_walk *walk)
         if (p && tag >> 3 == EVENTS_EVENT)
             break;
         if (p)
-            p = wire_skip(p, walk->end, tag);
+            p = tag == WIRE_TAG(EVENTS_TASK, WIRE_BYTES) ? read_task(walk, p) : wire_skip(p, walk->end, tag);
         if (!p)
             return DECODE_MALFORMED;
         walk->next = p;

@@ -23,6 +23,8 @@ struct segment_walk {
     uint64_t time;     /* units, of the last record */
     int32_t open;      /* recorded calls open behind the last record */
     uint32_t index;    /* of the next record */
+    const uint8_t *task; /* name of the task that the last record is of, in the body; NULL: of none */
+    uint32_t task_size;
 };
 
 /* A record in its place. */
@@ -59,8 +61,8 @@ enum {
     EVENT_LEAVES = 1 << EVENT_RETURN | 1 << EVENT_EXCEPTION | 1 << EVENT_YIELD,
 };
 
-/* Passes fields of `Events` that this version does not know. */
-int segment_skip_unknown(struct segment_walk *walk);
+/* Passes what is no record: whose events follow, and fields of `Events` that this version does not know. */
+int segment_pass(struct segment_walk *walk);
 
 /* segment_next, segment_skim or segment_head, by what decodes the record. */
 static inline __attribute__((always_inline)) int segment_step(struct segment_walk *walk, struct segment_event *event,
@@ -69,7 +71,7 @@ static inline __attribute__((always_inline)) int segment_step(struct segment_wal
     long size = 0;
 
     if (__builtin_expect(walk->next == walk->end || *walk->next != WIRE_TAG(EVENTS_EVENT, WIRE_BYTES), 0))
-        size = segment_skip_unknown(walk);
+        size = segment_pass(walk);
     if (!size) {
         if (walk->next == walk->end)
             return 0;

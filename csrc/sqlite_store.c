@@ -912,7 +912,7 @@ bool body_at(const struct body *body, uint32_t index, struct scan_row *row, stru
         if (segment_head(&walk, &event) <= 0)
             return false;
     } while (event.index != index);
-    scan_row_of(&body->segment, body->data, &event, row);
+    scan_row_of(&body->segment, body->data, &walk, &event, row);
     *at = (struct scan_at){.segment = &body->segment,
                            .row = row,
                            .body = body->data,

@@ -32,14 +32,15 @@ struct column {
 #define TEXT(name, field) {name, "TEXT", field, true, false}
 
 enum { OF_ID, OF_RUN, OF_TIME, OF_PID, OF_TID, OF_THREAD, OF_KIND, OF_MODULE, OF_FUNC, OF_FILE, OF_LINE, OF_DEPTH,
-       OF_DURATION, OF_ARGS, OF_MATCH, EVENT_COLUMNS };
+       OF_DURATION, OF_ARGS, OF_TASK, OF_MATCH, EVENT_COLUMNS };
 
 static const struct column event_columns[] = {
     NUMBER("id", FIELD_ID), NUMBER("run", FIELD_RUN), NUMBER("time", FIELD_TIME), NUMBER("pid", FIELD_PID),
     NUMBER("tid", FIELD_TID), TEXT("thread", FIELD_THREAD), TEXT("kind", FIELD_KIND),
     TEXT("module", FIELD_MODULE), TEXT("func", FIELD_QUALNAME), TEXT("file", FIELD_FILE),
     NUMBER("line", FIELD_LINE), NUMBER("depth", FIELD_DEPTH), NUMBER("duration", FIELD_DURATION),
-    {"args", "TEXT HIDDEN", -1, true, false}, {"event", "HIDDEN", -1, true, false},
+    {"args", "TEXT HIDDEN", -1, true, false}, {"task", "TEXT HIDDEN", FIELD_TASK, true, false},
+    {"event", "HIDDEN", -1, true, false},
 };
 
 enum { ARGUMENT_EVENT, ARGUMENT_POSITION, ARGUMENT_NAME, ARGUMENT_VALUE, ARGUMENT_TYPE, ARGUMENT_TEXT,
@@ -54,13 +55,14 @@ static const struct column argument_columns[] = {
 
 enum { CALL_OF_ID, CALL_OF_PARENT, CALL_OF_RUN, CALL_OF_TIME, CALL_OF_DURATION, CALL_OF_PID, CALL_OF_TID,
        CALL_OF_MODULE, CALL_OF_FUNC, CALL_OF_FILE, CALL_OF_LINE, CALL_OF_DEPTH, CALL_OF_OUTCOME, CALL_OF_VALUE,
-       CALL_COLUMNS };
+       CALL_OF_TASK, CALL_COLUMNS };
 
 static const struct column call_columns[] = {
     NUMBER("id", FIELD_ID), NUMBER("parent", -1), NUMBER("run", FIELD_RUN), NUMBER("time", FIELD_TIME),
     NUMBER("duration", -1), NUMBER("pid", FIELD_PID), NUMBER("tid", FIELD_TID), TEXT("module", FIELD_MODULE),
     TEXT("func", FIELD_QUALNAME), TEXT("file", FIELD_FILE), NUMBER("line", FIELD_LINE),
     NUMBER("depth", FIELD_DEPTH), TEXT("outcome", -1), TEXT("value", -1),
+    {"task", "TEXT HIDDEN", FIELD_TASK, true, false},
 };
 
 static const struct column damage_columns[] = {
@@ -558,7 +560,7 @@ static int next_argument(struct cursor *cursor)
         struct facts facts;
 
         if (cursor->argument)
-            scan_facts(segment, cursor->at.row, &cursor->event, &facts);
+            scan_facts(&cursor->at, &cursor->event, &facts);
         while (argument_next(&cursor->walk, &cursor->event, code, &cursor->current))
             if (!cursor->argument || predicate_ask_argument(cursor->argument, &facts, cursor->current.position,
                                                             cursor->current.name, &cursor->current.value))
@@ -592,7 +594,7 @@ static int look_up(struct cursor *cursor, int64_t id)
         return answer;
     if (event_skim(cursor->at.body + cursor->row.offset, cursor->at.body_size - cursor->row.offset, &event) < 0)
         return SQLITE_OK;
-    scan_facts(cursor->at.segment, cursor->at.row, &event, &facts);
+    scan_facts(&cursor->at, &event, &facts);
     cursor->done = predicate_ask(cursor->predicate, &facts) != ALWAYS;
     return SQLITE_OK;
 }
@@ -664,10 +666,9 @@ static int result_value(sqlite3_context *context, struct cursor *cursor, text_wr
     return SQLITE_OK;
 }
 
-/* The argument's name: a log's comes from the program as it is, and lies in the segment. */
-static int result_name(sqlite3_context *context, struct cursor *cursor)
+/* A name that lies in the segment, as it came from the program: a task's, an argument's of a log. */
+static int result_name(sqlite3_context *context, struct cursor *cursor, struct string name)
 {
-    struct string name = cursor->current.name;
     cursor->text.size = 0;
     if (!string_is_utf8(name)) {
         if (!text_append_plain(&cursor->text, name))
@@ -728,6 +729,8 @@ static int event_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
         return SQLITE_OK;
     case OF_ARGS:
         return result_arguments(context, cursor);
+    case OF_TASK:
+        return result_name(context, cursor, (struct string){(const char *)cursor->at.body + row->task, row->task_size});
     }
     code = run_code_find(segment->run, row->code);
     switch (column) {
@@ -759,7 +762,7 @@ static int argument_column(sqlite3_vtab_cursor *base, sqlite3_context *context, 
         sqlite3_result_int64(context, cursor->current.position);
         break;
     case ARGUMENT_NAME:
-        return result_name(context, cursor);
+        return result_name(context, cursor, cursor->current.name);
     case ARGUMENT_VALUE:
         return result_value(context, cursor, text_value);
     case ARGUMENT_TYPE:
@@ -781,7 +784,7 @@ static int call_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
     static const int of_event[] = {
         [CALL_OF_ID] = OF_ID, [CALL_OF_RUN] = OF_RUN, [CALL_OF_TIME] = OF_TIME, [CALL_OF_PID] = OF_PID,
         [CALL_OF_TID] = OF_TID, [CALL_OF_MODULE] = OF_MODULE, [CALL_OF_FUNC] = OF_FUNC, [CALL_OF_FILE] = OF_FILE,
-        [CALL_OF_LINE] = OF_LINE, [CALL_OF_DEPTH] = OF_DEPTH,
+        [CALL_OF_LINE] = OF_LINE, [CALL_OF_DEPTH] = OF_DEPTH, [CALL_OF_TASK] = OF_TASK,
     };
     struct cursor *cursor = (struct cursor *)base;
     struct trace *trace = ((struct trace_table *)base->pVtab)->trace;

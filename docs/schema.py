@@ -89,6 +89,7 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
             "depth": "recorded calls of the thread that are open around this one: 0 for the outermost",
             "duration": "ns: on `return` and `exception` since the call, on `yield` since the last resume; else NULL",
             "args": "JSON text, an array of objects with `name`, `value`, `type`, as in [json.md](json.md)",
+            "task": "the name of the task of asyncio or trio that ran; empty: none did",
             "event": "for `event MATCH`, see below",
         },
     ),
@@ -124,6 +125,7 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
             "depth": "as in `event`",
             "outcome": "`return`, `exception` or `running`",
             "value": "what it returned, or the exception, as `repr` shows it; NULL while it runs",
+            "task": "as in `event`: that called it",
         },
     ),
     "stack": (
@@ -177,7 +179,7 @@ SELECT * FROM event WHERE event MATCH '(and (like func "pay%") (any (and (= name
 | `(plain FIELD)` | a text of nothing but printable ASCII |
 | `(like FIELD "pattern")` | as SQL's LIKE; a backslash escapes, and is written `\\` here |
 
-Numbers: `id run time pid tid line depth duration`. Texts, in double quotes with `\"` and `\\`: `thread kind module file`, `qualname` (the
+Numbers: `id run time pid tid line depth duration`. Texts, in double quotes with `\"` and `\\`: `thread task kind module file`, `qualname` (the
 qualified name), `func` (the qualified name or its last part). Only inside of `any`: `position` (a number), `name`, `value`, `text`, `either`
 (value or text), `type`. Nested at most 200 deep.
 """

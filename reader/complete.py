@@ -50,6 +50,7 @@ HINTS = {
     "duration": "since the call: '1.5ms', '2s'",
     "depth": "calls around it",
     "thread": "name of the thread",
+    "task": "name of the task of asyncio or trio",
     "tid": "number of the thread",
     "pid": "number of the process",
     "file": "file of the function",

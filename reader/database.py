@@ -120,7 +120,7 @@ class Database:
             nonlocal last
             room = _PAGE_CHARACTERS
             for row in cursor:
-                id, _, time, _, _, _, _, _, _, _, _, _, _, args = row
+                id, _, time, _, _, _, _, _, _, _, _, _, _, args, _ = row
                 if time == time_after and id <= id_after:
                     continue
                 made.append(make(row))

@@ -51,6 +51,7 @@ FIELDS: dict[str, Field] = {
         Field("duration", "duration", "duration", False, True, "duration > '1.5ms'"),
         Field("run", "number", "run", False, True, "run == 1"),
         Field("thread", "text", "thread", False, False, "thread == 'MainThread'"),
+        Field("task", "text", "task", False, False, "task == 'Task-7'"),
     )
 }
 

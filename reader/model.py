@@ -31,11 +31,13 @@ class Source(NamedTuple):
 
 
 # An event: EVENT of the table `event`. Names are bytes, for `text`; args is JSON. docs/json.md says the rest.
-Row: TypeAlias = "tuple[int, int, int, int, int, bytes, str, bytes, bytes, bytes, int, int, int | None, str]"
+Row: TypeAlias = (
+    "tuple[int, int, int, int, int, bytes, str, bytes, bytes, bytes, int, int, int | None, str, bytes]"
+)
 EVENT = (
     "event.id, event.run, event.time, event.pid, event.tid, CAST(event.thread AS BLOB), event.kind,"
     " CAST(event.module AS BLOB), CAST(event.func AS BLOB), CAST(event.file AS BLOB), event.line,"
-    " event.depth, event.duration, event.args"
+    " event.depth, event.duration, event.args, CAST(event.task AS BLOB)"
 )
 
 

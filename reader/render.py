@@ -18,9 +18,10 @@ Renderer: TypeAlias = Callable[[Row], str]  # a line without its end
 
 KEYS = (
     "id", "run", "time", "pid", "tid", "thread", "kind", "module", "func", "file", "line", "depth",
-    "duration", "args",
+    "duration", "args", "task",
 )  # fmt: skip
 
+TASK_MAX = 24  # characters of a task's name; of a longer one, such as trio's are, the end
 INDENT_MAX = 40  # levels that are shown by indentation; beyond, the depth is written
 _decode = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder().encode  # ASCII, so that nothing in a name can break a line or a terminal
@@ -66,12 +67,13 @@ def json_renderer() -> Renderer:
     names = _Names(_encode)
 
     def render(event: Row) -> str:
-        id, run, time, pid, tid, thread, kind, module, func, file, line, depth, duration, args = event
+        id, run, time, pid, tid, thread, kind, module, func, file, line, depth, duration, args, task = event
+        of_task = f', "task": {names[task]}' if task else ""
         return (
             f'{{"id": {id}, "run": {run}, "time": {time}, "pid": {pid}, "tid": {tid}, '
             f'"thread": {names[thread]}, "kind": "{kind}", "module": {names[module]}, "func": {names[func]}, '
             f'"file": {names[file]}, "line": {line}, "depth": {depth}, '
-            f'"duration": {"null" if duration is None else duration}, "args": {args}}}'
+            f'"duration": {"null" if duration is None else duration}, "args": {args}{of_task}}}'
         )
 
     return render
@@ -88,10 +90,10 @@ def csv_renderer() -> Renderer:
     names = _Names(lambda name: field(printable(name)))
 
     def render(event: Row) -> str:
-        id, run, time, pid, tid, thread, kind, module, func, file, line, depth, duration, args = event
+        id, run, time, pid, tid, thread, kind, module, func, file, line, depth, duration, args, task = event
         return (
             f"{id},{run},{time},{pid},{tid},{names[thread]},{kind},{names[module]},{names[func]},"
-            f"{names[file]},{line},{depth},{'' if duration is None else duration},{field(args)}"
+            f"{names[file]},{line},{depth},{'' if duration is None else duration},{field(args)},{names[task]}"
         )
 
     return render
@@ -125,6 +127,10 @@ _COLOURS = {
 _DIM = "2"
 
 
+def _shortened(task: str) -> str:
+    return task if len(task) <= TASK_MAX else f"…{task[1 - TASK_MAX :]}"
+
+
 class TextRenderer:
     """Lines for people: time, thread, then the calls as a tree.
 
@@ -146,18 +152,18 @@ class TextRenderer:
         self._show_run = len(runs) > 1
         self._show_pid = len({(source.run, source.pid) for source in sources}) > len(runs)
         self._width = max((len(self._name(source)) for source in sources), default=0)
-        self._columns: dict[tuple[int, int, int, bytes], str] = {}
+        self._columns = lru_cache(4096)(self._column)
         self._functions: dict[tuple[bytes, bytes], tuple[str, str]] = {}
         self._second = -1
         self._clock = ""
         self._last: dict[tuple[int, int, int], tuple[str, bytes, bytes, bytes, int]] = {}
 
     def __call__(self, event: Row) -> str:
-        _, run, at, pid, tid, thread, kind, _, _, _, _, depth, _, _ = event
+        _, run, at, pid, tid, thread, kind, _, _, _, _, depth, _, _, task = event
         second, ns = divmod(at, 1_000_000_000)
         if second != self._second:
             self._second, self._clock = second, time.strftime("%H:%M:%S", time.localtime(second))
-        columns = self._columns.get((run, pid, tid, thread)) or self._column(run, pid, tid, thread)
+        columns = self._columns((run, pid, tid, thread, task))
         start = f"{self._clock}.{ns // 1000:06}  {columns}"
         indent = "  " * depth if depth <= INDENT_MAX else f"{'  ' * INDENT_MAX}({depth}) "
         style = _COLOURS[kind]
@@ -170,13 +176,16 @@ class TextRenderer:
     def _name(source: Source) -> str:
         return printable(source.thread) or str(source.tid)
 
-    def _column(self, run: int, pid: int, tid: int, thread: bytes) -> str:
+    def _column(self, source: tuple[int, int, int, bytes, bytes]) -> str:
+        """Run, process, thread and its task as they stand before an event. A column once widened stays so."""
+        run, pid, tid, thread, task = source
         name = self._name(Source(run, pid, tid, text(thread)))
+        if task:
+            name += f" {_shortened(printable(text(task)))}"
         self._width = max(self._width, len(name))
         run_column = f"{run:>4}  " if self._show_run else ""
         pid_column = f"{pid:>7}  " if self._show_pid else ""
-        self._columns[run, pid, tid, thread] = column = f"{run_column}{pid_column}{name:<{self._width}}  "
-        return column
+        return f"{run_column}{pid_column}{name:<{self._width}}  "
 
     def _name_of(self, module: bytes, func: bytes) -> tuple[str, str]:
         short = text(func)
@@ -184,7 +193,7 @@ class TextRenderer:
         return names
 
     def _what(self, event: Row) -> str:
-        _, run, _, pid, tid, _, kind, module, func, file, line, depth, took, args = event
+        _, run, _, pid, tid, _, kind, module, func, file, line, depth, took, args, _ = event
         value, *values = _values(args)
         if kind == "lost":
             return f"{value or 'some'} events lost …"

@@ -41,5 +41,5 @@ class Signatures:
 
 
 def _function(event: Row) -> tuple[int, bytes, bytes, bytes, int]:
-    _, run, _, _, _, _, _, module, func, file, line, _, _, _ = event
+    _, run, _, _, _, _, _, module, func, file, line, *_ = event
     return run, module, func, file, line

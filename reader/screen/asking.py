@@ -170,7 +170,7 @@ def _joined(present: str, root: Node, conditions: Sequence[Compare]) -> str:
 
 
 def _conditions(row: Row) -> Iterator[tuple[str, list[Compare]]]:
-    _, _, _, pid, tid, thread, kind, module, func, _, _, _, duration, args = row
+    _, _, _, pid, tid, thread, kind, module, func, _, _, _, duration, args, task = row
     if func:
         name = f"{text(module)}.{text(func)}" if module else text(func)
         yield f"function {name}", [_like("func", _pattern(func)), _like("module", _pattern(module))]
@@ -182,6 +182,8 @@ def _conditions(row: Row) -> Iterator[tuple[str, list[Compare]]]:
     yield f"kind {kind}", [_compare("kind", "==", kind)]
     if module:
         yield f"module {text(module)}", [_like("module", _pattern(module))]
+    if task:
+        yield f"task {text(task)}", [_like("task", _pattern(task))]
     if thread:
         yield f"thread {text(thread)}", [_like("thread", _pattern(thread))]
     yield f"thread {tid}", [_compare("tid", "==", tid), _compare("pid", "==", pid)]

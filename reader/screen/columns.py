@@ -40,7 +40,7 @@ class Columns:
 
     def pieces(self, event: Row, took: int | None) -> Pieces:
         """took: what the duration's column says, in ns; None: nothing."""
-        id, run, at, pid, tid, thread, _, _, _, file, line, _, _, _ = event
+        id, run, at, pid, tid, thread, _, _, _, file, line, _, _, _, task = event
         look = self._look
         made: Pieces = []
         if look.ids:
@@ -50,7 +50,7 @@ class Columns:
         if look.duration:
             lasting = "" if took is None else look.lasting(took)
             made.append(("duration", lasting.rjust(self._duration_width) + _GAP))
-        where = self._where(run, pid, tid, thread)
+        where = self._where(run, pid, tid, task or thread)
         if where:
             made.append(("column", where))
         if look.file:
@@ -70,7 +70,8 @@ class Columns:
         form = "%Y-%m-%d %H:%M:%S" if self._look.time == "date" else "%H:%M:%S"
         return time.strftime(form, time.localtime(second))
 
-    def _make_where(self, run: int, pid: int, tid: int, thread: bytes) -> str:
+    def _make_where(self, run: int, pid: int, tid: int, name: bytes) -> str:
+        """name: the thread's; of an event of a task, the task's."""
         look = self._look
         made = ""
         if self._run:
@@ -78,7 +79,7 @@ class Columns:
         if self._process:
             made += f"{pid:>{look.width('process')}}{_GAP}"
         if self._thread:
-            made += fitted(self._name(tid, text(thread)), self._thread_width) + _GAP
+            made += fitted(self._name(tid, text(name)), self._thread_width) + _GAP
         return made
 
     def _name(self, tid: int, thread: str) -> str:

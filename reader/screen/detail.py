@@ -160,13 +160,15 @@ class _Pane:
 
     def head(self) -> None:
         shown = self.look.shown
-        id, run, at, pid, tid, thread, kind, module, func, file, line, depth, took, _ = self.detail.row
+        id, run, at, pid, tid, thread, kind, module, func, file, line, depth, took, _, task = self.detail.row
         name = shown(".".join(filter(None, [text(module), text(func)])))
         style = kind if kind in ("exception", "raise", "lost") else "title"
         self.add([(style, f"{kind} {name}".rstrip()), ("dim", f"  id {id}")], 2)
         self.fact("time", ("time", _date(at)), ("", self._since(at)))
         self._duration(kind, took)
         self.fact("thread", ("", f"{shown(text(thread)) or '?'}, tid {tid}, depth {depth}"))
+        if task:
+            self.fact("task", ("", shown(text(task))))
         command = self.detail.command or (self.detail.run.command if self.detail.run else "")
         self.fact("process", ("", f"{pid} of run {run}: {shown(command)}"), cut=True)
         if file:

@@ -54,8 +54,8 @@ def _thread(row: Row) -> _Thread:
 def _belong(begin: Row, end: Row) -> bool:
     """Whether these, with nothing outside of the span between them, are its first and its last event."""
     # while records were dropped, a span may have ended, and another one begun at its depth
-    _, _, began, _, _, _, kind, *function, _, _ = begin
-    _, _, ended, _, _, _, left, *same, duration, _ = end
+    _, _, began, _, _, _, kind, *function, _, _, _ = begin
+    _, _, ended, _, _, _, left, *same, duration, _, _ = end
     if kind not in ENTERS or left not in LEAVES or function != same:
         return False
     if duration is None or (left != "yield" and kind != "call"):  # it is the time since the call
@@ -195,7 +195,7 @@ class Folds:
 
     def _leaves_closed(self, row: Row) -> bool:
         """This event is shown on the line of the one that entered the same span, if that is recorded."""
-        id, _, _, _, _, _, kind, _, _, _, _, depth, duration, _ = row
+        id, _, _, _, _, _, kind, _, _, _, _, depth, duration, *_ = row
         if kind not in LEAVES or (kind != "yield" and duration is None):  # the beginning was not recorded
             return False
         for span in self.closed.values():

@@ -180,7 +180,7 @@ def _is_own(run: str, shown: Shown) -> bool:
 
 
 def _fields(shown: Shown) -> list[str]:
-    return ["thread", "module", "func", *(["file"] if shown.files else [])]
+    return ["thread", "task", "module", "func", *(["file"] if shown.files else [])]
 
 
 def _foreign(shown: Shown) -> str:

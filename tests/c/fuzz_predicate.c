@@ -87,6 +87,7 @@ static void facts_of_event(const struct event *event, struct facts *facts)
     *facts = (struct facts){
         .id = {3, 3}, .time = {9, 9}, .depth = {1, 1}, .duration = {lasts ? 8 : -1, lasts ? 8 : -1},
         .has_duration = lasts, .lacks_duration = !lasts, .kinds = 1u << event->kind, .run = &run,
+        .task_known = true, .task = {"Task-1", 6},
         .thread = run_thread_find(&run, 1), .code = run_code_find(&run, event->code), .event = event,
     };
     facts->line.low = facts->line.high = event->line ? event->line : facts->code->line;

@@ -71,7 +71,7 @@ class _Event:
             if node.operator in ("in", "not in"):
                 return (number in numbers) == (node.operator == "in")
             return OPERATORS[node.operator](number, numbers[0])
-        texts = [self.event[node.field]]
+        texts = [self.event.get("task", "") if node.field == "task" else self.event[node.field]]
         if node.field == "func":
             texts.append(texts[0].split(".")[-1])
         return compares_texts(node, texts)

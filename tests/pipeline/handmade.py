@@ -170,7 +170,7 @@ class Handmade:
     def segment(
         self,
         run: int,
-        events: Sequence[trace_pb2.Event],
+        records: Sequence[trace_pb2.Event | str],
         *,
         stream: int = 1,
         sequence: int = 0,
@@ -179,8 +179,19 @@ class Handmade:
         base_depth: int = 0,
         complete: bool = True,
     ) -> int:
-        """Stores a chunk, or its longer version. `start`: units since the run's. Returns its id."""
-        body = trace_pb2.Events(event=events).SerializeToString()
+        """Stores a chunk, or its longer version: events, and before them the names of their tasks.
+
+        `start`: units since the run's. Returns its id.
+        """
+        events = [record for record in records if not isinstance(record, str)]
+        body = b"".join(
+            (
+                trace_pb2.Events(task=[record.encode()])
+                if isinstance(record, str)
+                else trace_pb2.Events(event=[record])
+            ).SerializeToString()
+            for record in records
+        )
         base = EPOCH_UNITS + start
         ((number,),) = self(
             "INSERT INTO segment (run, stream, sequence, process, start, end, base_depth, min_depth,"

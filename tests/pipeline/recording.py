@@ -34,6 +34,7 @@ class Event:
     depth: int
     duration: int | None
     args: list[dict[str, str]]
+    task: str | None = None
 
     @property
     def values(self) -> dict[str, str]:

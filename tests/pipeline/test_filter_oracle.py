@@ -74,10 +74,13 @@ def write(path: Path) -> None:
                     event("call", 1, "bob", 5, time=10),
                     event("raise", 1, error, time=250, line=12),
                     event("exception", 1, error, time=250, elapsed=500),
+                    "Task-1",
                     event("call", 2, order, "alice", time=1000),
                     event("call", 3, "Bob", time=10),
+                    "Größe",
                     event("log", 3, "it's bob", 5, None, time=1, line=31, names=["user", "a_b"]),
                     event("return", 3, None, time=375_000, elapsed=375_001),
+                    "",
                     event("return", 2, True, time=1, elapsed=400_000),
                 ],
             )
@@ -96,6 +99,7 @@ def write(path: Path) -> None:
             database.segment(
                 run,
                 [
+                    "worker",
                     event("call", 3, ["bob", 5], time=300),
                     event("yield", 3, "a\nbob", time=25, elapsed=25),
                     event("resume", 3, time=25),
@@ -132,6 +136,7 @@ VALUES = Values(
         "file": ["/home/me/app.py", "/home/me/shop.py", "C:\\größe.py"],
         "kind": [*KINDS, "%", "re%", "_all", "CALL"],
         "thread": ["MainThread", "worker", ""],
+        "task": ["Task-1", "Größe", "worker", ""],
         "arg": ["user", "amount", "self", "a_b", "a%b", "Größe", "return value", "exception", "count"],
         "value": ["bob", "'bob'", "alice", "it's bob", "5", "None", "['bob', 5]", "a\nbob", "a%b", "bob and"],
         "type": ["str", "int", "NoneType", "list", "app.Order", "ValueError"],

@@ -47,13 +47,19 @@ def write(path: Path) -> None:
                 for stream in (1, 2, 3):
                     database.segment(
                         run,
-                        [made(chance) for _ in range(chance.randrange(1, 9))],
+                        [record for _ in range(chance.randrange(1, 9)) for record in some(chance)],
                         stream=stream,
                         sequence=sequence,
                         process=int(stream == 3),
                         start=1000 * sequence + chance.randrange(100),
                         base_depth=chance.randrange(4),
                     )
+
+
+def some(chance: random.Random) -> list[Any]:
+    """An event, perhaps of another task than the one before."""
+    task = [chance.choice(["Task-1", "Task-2", "Größe", ""])] if chance.random() < 0.3 else []
+    return [*task, made(chance)]
 
 
 def made(chance: random.Random) -> Any:
@@ -75,9 +81,10 @@ def made(chance: random.Random) -> Any:
 
 
 COLUMNS = {
-    "event": "id, run, time, pid, tid, thread, kind, module, func, file, line, depth, duration, args",
+    "event": "id, run, time, pid, tid, thread, kind, module, func, file, line, depth, duration, args, task",
     "argument": "event, position, name, value, type, text, run, time",
-    "call": "id, parent, run, time, duration, pid, tid, module, func, file, line, depth, outcome, value",
+    "call": "id, parent, run, time, duration, pid, tid, module, func, file, line, depth, outcome, value,"
+    " task",
 }
 
 
@@ -124,6 +131,8 @@ pid = 100; pid IN (200, 300); pid <> 100;
 tid = 101; tid BETWEEN 100 AND 101; tid = pid;
 thread = ''; thread = 'MainThread'; thread = 'mainthread'; thread LIKE 'mainthread';
 thread LIKE 'Bob''s%'; thread = 'mainthread' COLLATE NOCASE; thread IS NULL; thread < 'N';
+task = 'Task-1'; task LIKE 'task-%'; task IN ('Task-1', 'Größe', NULL); task IS NULL; task IS NOT NULL;
+task <> 'Task-1'; task = ''; task LIKE '%'; task > 'Task-1'; NOT task LIKE 'Gr%';
 kind = 'call'; kind IN ('return', 'exception'); kind LIKE 'r%'; kind = 'CALL'; kind = 1;
 kind = 'nonsense'; kind <> 'call'; kind NOT LIKE 'r%'; kind > 'm'; kind IN ('call', NULL);
 module = 'app'; module LIKE 'app'; module = 'app' COLLATE NOCASE; module = ''; module LIKE 'lib.%';

@@ -32,10 +32,12 @@ def made(
     line: int | None = None,
     id: int = 1,
     time: int = TIME,
+    task: str = "",
 ) -> Row:
     """An event as the table `event` has it; args are name, value, type."""
     run, pid, tid, thread = source
     names = [name.encode("utf-8", "surrogatepass") for name in (thread, *code[:3])]
     values = json.dumps([dict(zip(("name", "value", "type"), each, strict=True)) for each in args])
     line = code.line if line is None else line
-    return (id, run, time, pid, tid, names[0], kind, *names[1:], line, depth, duration, values)  # type: ignore[return-value]
+    of_task = task.encode("utf-8", "surrogatepass")
+    return (id, run, time, pid, tid, names[0], kind, *names[1:], line, depth, duration, values, of_task)  # type: ignore[return-value]

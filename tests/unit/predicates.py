@@ -69,8 +69,8 @@ const void *like_find(const void *haystack, size_t size, const char *needle, siz
 
 enum field {
     FIELD_ID, FIELD_RUN, FIELD_TIME, FIELD_PID, FIELD_TID, FIELD_LINE, FIELD_DEPTH, FIELD_DURATION,
-    FIELD_POSITION, FIELD_THREAD, FIELD_KIND, FIELD_MODULE, FIELD_FILE, FIELD_QUALNAME, FIELD_FUNC,
-    FIELD_NAME, FIELD_VALUE, FIELD_TEXT, FIELD_EITHER, FIELD_TYPE
+    FIELD_POSITION, FIELD_THREAD, FIELD_TASK, FIELD_KIND, FIELD_MODULE, FIELD_FILE, FIELD_QUALNAME,
+    FIELD_FUNC, FIELD_NAME, FIELD_VALUE, FIELD_TEXT, FIELD_EITHER, FIELD_TYPE
 };
 #define PREDICATE_DEPTH_MAX ...
 enum group { GROUP_AND, GROUP_OR, GROUP_NOT, GROUP_ANY };
@@ -84,6 +84,8 @@ struct facts {
     const struct run_definitions *run;
     const struct run_thread *thread;
     const struct run_code *code;
+    bool task_known;
+    struct string task;
     const struct event *event;
     const struct trails *missing;
 };
@@ -139,6 +141,7 @@ class Event:
     depth: int = 0
     duration: int | None = None
     stream: int = 1
+    task: str = ""  # none
 
 
 @dataclass(frozen=True)
@@ -280,6 +283,8 @@ class Definitions:
             run=self.c,
             thread=self.lib.run_thread_find(self.c, event.stream),
             code=self.lib.run_code_find(self.c, number),
+            task_known=True,
+            task=self.string(event.task),
             event=self.ffi.NULL if record is None else self.event(record, how),
         )
 
@@ -333,10 +338,15 @@ class Definitions:
             facts["code"] = self.lib.run_code_find(self.c, *codes)
         if len({event.stream for event in events}) == 1:
             facts["thread"] = self.lib.run_thread_find(self.c, events[0].stream)
+        if len({event.task for event in events}) == 1:
+            facts["task_known"] = True
+            facts["task"] = self.string(events[0].task)
         if "run" not in known:
             known -= {"code", "thread"}
         if "duration" not in known:
             known -= {"has_duration", "lacks_duration"}
+        if "task_known" in known:
+            known |= {"task"}
         return self._facts(**{name: value for name, value in facts.items() if name in known})
 
     # -- values as text --
@@ -469,6 +479,8 @@ def contents(
             yield run.number
         case "pid" | "tid" | "thread":
             yield run.threads[event.stream][("pid", "tid", "thread").index(name)]
+        case "task":
+            yield event.task
         case "line":
             yield record.line or code.line
         case "kind":

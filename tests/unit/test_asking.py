@@ -121,9 +121,10 @@ def row(
     module: bytes = b"app",
     duration: int | None = None,
     thread: bytes = b"MainThread",
+    task: bytes = b"",
 ) -> Row:
     listed = json.dumps([dict(zip(("name", "value", "type"), one, strict=True)) for one in args])
-    return (7, 1, 1000, 10, 11, thread, kind, module, func, b"/app.py", 3, 2, duration, listed)
+    return (7, 1, 1000, 10, 11, thread, kind, module, func, b"/app.py", 3, 2, duration, listed, task)
 
 
 def finds(node: Node, event: Row, argument: dict[str, str] | None = None) -> bool:
@@ -145,8 +146,8 @@ def finds(node: Node, event: Row, argument: dict[str, str] | None = None) -> boo
     fields: dict[str, Any] = {"pid": event[3], "tid": event[4], "kind": event[6]}
     if node.field in fields:
         return bool(fields[node.field] == constant)
-    stored = {"thread": event[5], "module": event[7], "func": event[8]}[node.field].decode("utf-8", "replace")
-    return like(str(constant), stored)
+    stored = {"thread": event[5], "task": event[14], "module": event[7], "func": event[8]}[node.field]
+    return like(str(constant), stored.decode("utf-8", "replace"))
 
 
 def met(text: str, event: Row) -> bool:
@@ -155,8 +156,8 @@ def met(text: str, event: Row) -> bool:
 
 
 def test_what_is_offered() -> None:
-    event = row(("self", "<app.Order at 0x7f00>", "app.Order"), ("user", "'bob'", "str"), ("n", "5", "int"))
-    assert from_event(event) == [
+    arguments = [("self", "<app.Order at 0x7f00>", "app.Order"), ("user", "'bob'", "str"), ("n", "5", "int")]
+    assert from_event(row(*arguments, task=b"Task-7")) == [
         ("function app.Order.pay", "func == 'Order.pay' and module == 'app'"),
         ("self is <app.Order at 0x7f00>", "arg == 'self' and value == '<app.Order at 0x7f00>'"),
         ("self is any app.Order", "arg == 'self' and type == 'app.Order'"),
@@ -164,6 +165,7 @@ def test_what_is_offered() -> None:
         ("n is 5", "arg == 'n' and value == 5"),
         ("kind call", "kind == 'call'"),
         ("module app", "module == 'app'"),
+        ("task Task-7", "task == 'Task-7'"),
         ("thread MainThread", "thread == 'MainThread'"),
         ("thread 11", "tid == 11 and pid == 10"),
         ("process 10", "pid == 10"),

@@ -65,7 +65,7 @@ FOUND = (
 NUMBERS = (0, 1, 2, 5, 10, 20, 31, 42, 100, 107, 200, *INT64)
 
 NUMBER_FIELDS = ("id", "run", "time", "pid", "tid", "line", "depth", "duration")
-TEXT_FIELDS = ("thread", "kind", "module", "file", "qualname", "func")
+TEXT_FIELDS = ("thread", "task", "kind", "module", "file", "qualname", "func")
 ARGUMENT_FIELDS = (("position",), ("name", "value", "text", "either", "type"))
 EVENT_FIELDS = (NUMBER_FIELDS, TEXT_FIELDS)
 Fields = tuple[Sequence[str], Sequence[str]]
@@ -126,6 +126,7 @@ def an_event(dice: Random) -> Event:
         depth=dice.randint(0, 5),
         duration=dice.randint(0, 100) if lasts else None,
         stream=dice.choice(sorted(RUN.threads)),
+        task=dice.choice(("", *WORDS[:4])),
     )
 
 
@@ -208,7 +209,7 @@ def test_a_single_event(predicates: Predicates, seed: int) -> None:
 HOW = ("decode", "skim", "head")
 FACTS = (
     "id", "time", "depth", "line", "duration", "has_duration", "lacks_duration", "kinds", "run", "thread",
-    "code",
+    "code", "task_known",
 )  # fmt: skip
 
 

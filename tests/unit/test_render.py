@@ -82,6 +82,16 @@ def test_columns_are_there_where_they_tell_something() -> None:
     assert columns(MAIN, later) == ["   1  MainThread  ", "   2  300         "]
 
 
+def test_a_task_stands_beside_its_thread() -> None:
+    render = TextRenderer([MAIN], colour=False)
+    tasks = ("Task-1", "", "lib.server.Connection.handle.wait")
+    assert [render(made("call", task=task))[17:].split("->")[0] for task in tasks] == [
+        "MainThread Task-1  ",
+        "MainThread         ",
+        "MainThread ….Connection.handle.wait  ",
+    ]
+
+
 def test_colours_leave_the_text_alone() -> None:
     events = [made("call"), made("raise", ERROR, line=3), made("lost", ("count", "1", "int"), code=NO_CODE)]
     plain = TextRenderer([MAIN], colour=False)
@@ -100,7 +110,8 @@ def test_nothing_unsafe_reaches_a_terminal() -> None:
     code = Code(UNSAFE, UNSAFE, UNSAFE, 1)
     source = Source(1, 100, 100, UNSAFE)
     for kind in ("call", "return", "raise", "throw", "log", "yield", "resume", "exception"):
-        event = made(kind, (UNSAFE, UNSAFE, UNSAFE), (UNSAFE, UNSAFE, UNSAFE), code=code, source=source)
+        arguments = [(UNSAFE, UNSAFE, UNSAFE)] * 2
+        event = made(kind, *arguments, code=code, source=source, task=UNSAFE)
         for render in (TextRenderer([source], colour=False), csv_renderer(), json_renderer()):
             line = render(event)
             assert line.isprintable(), line
@@ -136,8 +147,11 @@ def test_json_keeps_any_text(text: str) -> None:
 
 def test_json_has_the_keys_of_the_contract_in_their_order() -> None:
     parsed = json.loads(json_renderer()(made("call")))
-    assert tuple(parsed) == KEYS
+    assert tuple(parsed) == KEYS[:-1]
     assert parsed["duration"] is None
+    parsed = json.loads(json_renderer()(made("call", task="Task-1")))
+    assert tuple(parsed) == KEYS
+    assert parsed["task"] == "Task-1"
 
 
 def test_csv_is_read_back() -> None:
@@ -148,7 +162,7 @@ def test_csv_is_read_back() -> None:
     found = dict(zip(KEYS, row, strict=True))
     assert found["func"] == 'say "hi", <locals>'
     assert found["file"] == "/a,b.py"
-    assert found["duration"] == ""
+    assert found["duration"] == found["task"] == ""
     assert [tuple(arg.values()) for arg in json.loads(found["args"])] == list(args)
 
 
