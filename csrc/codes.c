@@ -248,10 +248,9 @@ void codes_open(struct ring *ring, uint32_t process)
     stream_open(&definitions, ring, process, 0, CHUNK_DEFINITIONS);
 }
 
-void codes_after_fork(struct ring *ring, uint32_t process)
+void codes_after_fork(void)
 {
     stream_abandon(&definitions);
-    codes_open(ring, process);
 }
 
 void codes_close(void)

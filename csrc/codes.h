@@ -65,7 +65,8 @@ const char *codes_check_pattern(const char *pattern, char *message, size_t size)
 
 /* Opens the definitions' stream in this recording. */
 void codes_open(struct ring *ring, uint32_t process);
-void codes_after_fork(struct ring *ring, uint32_t process);
+/* In a forked child: lets go of the parent's; nothing can be defined until codes_open. */
+void codes_after_fork(void);
 void codes_close(void);
 /* The ring is well in use: seals the definitions' chunk if nothing has been defined since this was asked last. */
 void codes_give_back(void);

@@ -21,6 +21,7 @@ DECLARATIONS = """
 /* ring.h */
 #define RING_PROCESSES ...
 #define RING_MESSAGE_SIZE ...
+#define RING_EXIT_UNKNOWN ...
 enum ring_role { RING_PRODUCER, RING_DUMPER, RING_READER };
 enum chunk_state { CHUNK_FREE, CHUNK_CLAIMED, CHUNK_SEALED };
 enum chunk_kind { CHUNK_EVENTS, CHUNK_DEFINITIONS };
@@ -54,6 +55,9 @@ const char *ring_settings(const struct ring *ring, size_t *size);
 void ring_process_saved(struct ring *ring, uint32_t process);
 enum process_state ring_process_state(const struct ring *ring, uint32_t process);
 bool ring_process_alive(const struct ring *ring, uint32_t process);
+bool ring_process_replaced(const struct ring *ring, uint32_t process);
+int64_t ring_process_registered_ns(const struct ring *ring, uint32_t process);
+uint32_t ring_turned_away(const struct ring *ring);
 uint64_t ring_process_lost(const struct ring *ring, uint32_t process);
 uint32_t ring_process_pid(const struct ring *ring, uint32_t process);
 uint64_t ring_process_start_time(const struct ring *ring, uint32_t process);
@@ -63,6 +67,7 @@ uint64_t ring_start_time(uint32_t pid);
 void ring_dumper_say(struct ring *ring, enum dumper_state state, const char *message);
 enum dumper_state ring_dumper_state(const struct ring *ring);
 const char *ring_dumper_message(const struct ring *ring);
+void ring_dumper_say_so_far(struct ring *ring, const char *message);
 void ring_dumper_pass_ended(struct ring *ring);
 uint64_t ring_dumper_passes(const struct ring *ring);
 int ring_look(const struct ring *ring, uint32_t index, struct chunk_view *view);

@@ -92,7 +92,7 @@ struct thread *hook_thread_made(void)
 {
     if (hook_thread != &no_thread)
         return hook_thread;
-    if (session_ring() == NULL)
+    if (!hook_forked() || session_ring() == NULL)
         return NULL;
     struct thread *thread = PyMem_RawCalloc(1, sizeof *thread);
     if (thread == NULL || (thread->calls = PyMem_RawCalloc(FIRST_CALLS, sizeof *thread->calls)) == NULL) {
@@ -255,6 +255,8 @@ uint8_t *hook_room(struct thread *thread, size_t size)
 {
     static uint64_t checked;
     struct stream *stream = &thread->stream;
+    if (stream->ring == NULL && !hook_forked())
+        return NULL;
     uint64_t found_full = stream->freed_seen;
     if (!thread->defined) {
         char name[200];
@@ -314,7 +316,7 @@ struct code_info *hook_prepare(PyCodeObject *code, PyObject *globals, int notrac
                                bool *out_of_scope)
 {
     *out_of_scope = false;
-    if (!hook.recording)
+    if (!hook_forked())
         return NULL;
     struct code_info *info = codes_resolve(code, globals);
     if (info != NULL && info->scope == SCOPE_OUT) {
@@ -356,7 +358,7 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
 {
     compat_frame *frame = compat_current_frame();
     PyCodeObject *code = frame != NULL ? compat_frame_code(frame) : NULL;
-    struct thread *thread = code != NULL ? hook_thread_made() : NULL;
+    struct thread *thread = code != NULL && hook_forked() ? hook_thread_made() : NULL;
     /* Inside a callback, such as --repr's call of a __repr__, a record of this thread is half written. */
     if (thread == NULL || !thread->ready || compat_thread_state()->tracing)
         return 0;
@@ -479,10 +481,12 @@ void hook_generator_ended(const void *frame)
 
 /* ---- begin and end ------------------------------------------------------------------------ */
 
-/* In the child after fork: this thread goes on in a stream of its own, the others are not here. */
+static bool forked; /* and not yet registered */
+
+/* In the child after fork, perhaps one that only starts another program: lets go of what is the parent's.
+ * Nothing is asked of the ring. */
 static void after_fork(void)
 {
-    struct ring *ring = session_ring();
     pthread_mutex_init(&threads_lock, NULL);
     for (struct thread *thread = threads, *next; thread != NULL; thread = next) {
         next = thread->next;
@@ -491,24 +495,38 @@ static void after_fork(void)
             free_thread(thread);
     }
     threads = NULL;
-    if (ring == NULL)
-        hook.recording = false;
-    else
-        codes_after_fork(ring, session_process());
+    forked = true;
+    codes_after_fork();
     if (hook_thread == &no_thread)
         return;
     threads = hook_thread;
-    hook_thread->ready = hook.recording && !hook_thread->suppressed;
     hook_thread->next = NULL;
     hook_thread->previous = &threads;
+    hook_thread->defined = false;
     struct stream before = hook_thread->stream;
     stream_abandon(&hook_thread->stream);
-    if (ring == NULL)
-        return;
-    stream_open(&hook_thread->stream, ring, session_process(), (uint64_t)syscall(SYS_gettid), CHUNK_EVENTS);
-    hook_thread->stream.depth = hook_thread->stream.min_depth = before.depth;
+    hook_thread->stream.depth = before.depth;
     hook_thread->stream.time = before.time;
-    hook_thread->defined = false;
+}
+
+bool hook_forked(void)
+{
+    if (!forked || !hook.recording)
+        return hook.recording;
+    forked = false;
+    struct ring *ring = session_ring();
+    if (ring == NULL) {
+        hook.recording = hook_thread->ready = false;
+        return false;
+    }
+    codes_open(ring, session_process());
+    if (hook_thread != &no_thread) {
+        struct stream *stream = &hook_thread->stream, before = *stream;
+        stream_open(stream, ring, session_process(), (uint64_t)syscall(SYS_gettid), CHUNK_EVENTS);
+        stream->depth = stream->min_depth = before.depth;
+        stream->time = before.time;
+    }
+    return hook.recording;
 }
 
 void hook_close(void)
@@ -567,6 +585,7 @@ int hook_open(bool values)
     for (struct thread *thread = threads; thread != NULL; thread = thread->next)
         thread->ready = !thread->suppressed;
     pthread_mutex_unlock(&threads_lock);
+    hook_forked();
     return 0;
 }
 

@@ -263,6 +263,9 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names);
 int hook_open(bool values);
 /* Seals all streams of the process. */
 void hook_close(void);
+/* In a forked child: makes it a process of the recording, once, at the latest before its first record.
+ * Returns whether this process, forked or not, records. */
+bool hook_forked(void);
 
 /* The front end for this Python: begins to listen; with `gate` the program's own first event opens
  * the recording, so that site and what it imports stay out of it. 0 or -1 with a Python exception. */

@@ -1,7 +1,7 @@
 /* `pytracer._hook`: what the Python code in the launcher and in the traced program can ask for.
  *
  *   create, spawn_dumper, is_ring, has_dumper, chunk_size, check_pattern    the launcher
- *   join, wait_ready, start, stop, leave                                    the traced process
+ *   join, wait_ready, start, stop, leave, forked                            the traced process
  *   notrace, log                                                            the program
  */
 
@@ -267,6 +267,17 @@ static PyObject *leave(PyObject *Py_UNUSED(module), PyObject *arg)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(forked_doc,
+"forked() -> None\n\n"
+"To be called in the child after os.fork(): it is a process of the recording from now on, or not recorded.");
+
+static PyObject *forked(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(args))
+{
+    if (hook.recording && !hook_forked() && hook_deafen() < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 PyDoc_STRVAR(recording_doc, "recording() -> bool\n\nIs this process being recorded?");
 
 static PyObject *recording(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(args))
@@ -326,6 +337,7 @@ static PyMethodDef methods[] = {
     {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS, start_doc},
     {"stop", stop, METH_NOARGS, stop_doc},
     {"leave", leave, METH_O, leave_doc},
+    {"forked", forked, METH_NOARGS, forked_doc},
     {"recording", recording, METH_NOARGS, recording_doc},
     {"notrace", notrace, METH_O, notrace_doc},
     {"log", (PyCFunction)(void (*)(void))log_event, METH_FASTCALL | METH_KEYWORDS, log_doc},

@@ -329,36 +329,49 @@ int64_t ring_now_ns(const struct ring *ring)
 
 /* ---- processes ---------------------------------------------------------------------------- */
 
-uint64_t ring_start_time(uint32_t pid)
+/* What /proc tells of a process. */
+struct process_stat {
+    uint64_t start_time;
+    uint64_t image;  /* 0: not for us to see */
+    uint32_t parent; /* pid */
+    bool zombie;
+};
+
+static bool read_stat(uint32_t pid, struct process_stat *stat)
 {
     char path[32], text[1024];
     snprintf(path, sizeof path, "/proc/%u/stat", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return 0;
+        return false;
     ssize_t size = read(fd, text, sizeof text - 1);
     close(fd);
     if (size <= 0)
-        return 0;
+        return false;
     text[size] = '\0';
     /* Field 2 is the command in parentheses, and may contain both. */
     char *field = strrchr(text, ')');
     if (!field || field[1] != ' ')
-        return 0;
+        return false;
     char state = field[2];
-    unsigned long long threads = 0, start = 0;
+    uint64_t fields[29] = {0};
     field++;
-    for (int number = 3; field && number <= 22; number++) {
-        if (number == 20)
-            threads = strtoull(field, NULL, 10);
-        if (number == 22)
-            start = strtoull(field, NULL, 10);
+    for (int number = 3; field && number <= 28; number++) {
+        fields[number] = strtoull(field, NULL, 10);
         field = strchr(field + 1, ' ');
     }
+    stat->parent = (uint32_t)fields[4];
+    stat->start_time = fields[22];
+    stat->image = fields[28];
     /* A main thread that ended before the others is a zombie too, but then it is not alone. */
-    if ((state == 'Z' || state == 'X') && threads <= 1)
-        return 0;
-    return start;
+    stat->zombie = (state == 'Z' || state == 'X') && fields[20] <= 1;
+    return stat->start_time != 0;
+}
+
+uint64_t ring_start_time(uint32_t pid)
+{
+    struct process_stat stat;
+    return read_stat(pid, &stat) && !stat.zombie ? stat.start_time : 0;
 }
 
 bool ring_pids_count(const struct ring *ring)
@@ -371,28 +384,84 @@ static uint32_t process_word(enum process_state state, uint32_t pid)
     return (uint32_t)state | pid << 8;
 }
 
-int ring_process_register(struct ring *ring, uint32_t parent)
+static int take_slot(struct ring *ring, const struct process_stat *stat, uint32_t parent)
 {
+    struct ring_header *header = ring->header;
     uint32_t pid = (uint32_t)getpid();
-    if (!ring_pids_count(ring))
-        return -EXDEV;
-    uint64_t start_time = ring_start_time(pid);
-    if (!start_time)
-        return -ESRCH;
-    for (uint32_t i = 0; i < RING_PROCESSES; i++) {
-        struct ring_process *process = &ring->header->processes[i];
+    for (uint32_t i = load(header->process_hint, relaxed); i < RING_PROCESSES; i++) {
+        struct ring_process *process = &header->processes[i];
         uint32_t none = PROCESS_NONE;
         if (load(process->state, relaxed) != PROCESS_NONE
             || !exchange_if(process->state, none, process_word(PROCESS_STARTING, pid), relaxed))
             continue;
         RING_TEST_POINT(after_slot);
+        store(header->process_hint, i + 1, relaxed);
         process->pid = pid;
-        process->start_time = start_time;
+        process->start_time = stat->start_time;
+        process->image = stat->image;
+        process->registered_ns = ring_now_ns(ring);
         process->parent = parent;
         store(process->state, process_word(PROCESS_RUNNING, pid), release);
         return (int)i;
     }
+    add(header->turned_away, 1, relaxed);
     return -ENOSPC;
+}
+
+int ring_process_register(struct ring *ring, uint32_t parent)
+{
+    struct process_stat stat;
+    if (!ring_pids_count(ring))
+        return -EXDEV;
+    if (!read_stat((uint32_t)getpid(), &stat))
+        return -ESRCH;
+    return take_slot(ring, &stat, parent);
+}
+
+/* The last that this process registered as: index + 1; 0: none. */
+static uint32_t find_process(const struct ring *ring, uint32_t pid, uint64_t start_time)
+{
+    uint32_t i = load(ring->header->process_hint, relaxed);
+    while (i < RING_PROCESSES && load(ring->header->processes[i].state, relaxed) != PROCESS_NONE)
+        i++;
+    for (; i > 0; i--) {
+        const struct ring_process *process = &ring->header->processes[i - 1];
+        if ((load(process->state, acquire) & 0xff) != PROCESS_STARTING && process->pid == pid
+            && process->start_time == start_time)
+            return i;
+    }
+    return 0;
+}
+
+int ring_process_register_program(struct ring *ring)
+{
+    struct process_stat self, above;
+    uint32_t pid = (uint32_t)getpid(), running = process_word(PROCESS_RUNNING, pid);
+    if (!ring_pids_count(ring))
+        return -EXDEV;
+    if (!read_stat(pid, &self))
+        return -ESRCH;
+    uint32_t parent = find_process(ring, pid, self.start_time);
+    if (parent) {
+        struct ring_process *before = &ring->header->processes[parent - 1];
+        if (load(before->state, relaxed) == running) {
+            store(before->exit_status, RING_EXIT_REPLACED, relaxed);
+            exchange_if(before->state, running, process_word(PROCESS_EXITED, pid), release);
+        }
+    }
+    above = self;
+    while (!parent && above.parent) {
+        uint32_t ancestor = above.parent;
+        if (!read_stat(ancestor, &above))
+            break;
+        parent = find_process(ring, ancestor, above.start_time);
+    }
+    return take_slot(ring, &self, parent);
+}
+
+uint32_t ring_turned_away(const struct ring *ring)
+{
+    return load(ring->header->turned_away, relaxed);
 }
 
 void ring_process_exit(struct ring *ring, uint32_t process, int32_t exit_status)
@@ -416,32 +485,45 @@ enum process_state ring_process_state(const struct ring *ring, uint32_t process)
     return load(ring->header->processes[process].state, acquire) & 0xff;
 }
 
+/* Where it cannot be seen what a process is (it has changed its user), it is what it was. */
+static bool same_image(const struct ring_process *process, const struct process_stat *stat)
+{
+    return !stat->image || !process->image || stat->image == process->image;
+}
+
+static bool runs(const struct ring_process *process, struct process_stat *stat)
+{
+    return read_stat(process->pid, stat) && !stat->zombie && stat->start_time == process->start_time;
+}
+
 bool ring_process_alive(const struct ring *ring, uint32_t index)
 {
     const struct ring_process *process = &ring->header->processes[index];
+    struct process_stat stat;
     uint32_t word = load(process->state, acquire);
 
     switch (word & 0xff) {
     case PROCESS_STARTING:
         return ring_start_time(word >> 8) != 0;
     case PROCESS_RUNNING:
+        return runs(process, &stat) && same_image(process, &stat);
     case PROCESS_EXITED:
-        break;
+        return load(process->exit_status, relaxed) != RING_EXIT_REPLACED && runs(process, &stat)
+               && same_image(process, &stat);
     default:
         return false;
     }
-    if (ring_start_time(process->pid) != process->start_time)
-        return false;
-    /* The same process further on in the table: it has replaced itself, and maps what it mapped no more. */
-    for (uint32_t i = index + 1; i < RING_PROCESSES; i++) {
-        const struct ring_process *later = process + (i - index);
-        uint32_t state = load(later->state, acquire) & 0xff;
-        if (state == PROCESS_NONE)
-            break;
-        if (state != PROCESS_STARTING && later->pid == process->pid && later->start_time == process->start_time)
-            return false;
-    }
-    return true;
+}
+
+bool ring_process_replaced(const struct ring *ring, uint32_t index)
+{
+    const struct ring_process *process = &ring->header->processes[index];
+    struct process_stat stat;
+    uint32_t state = load(process->state, acquire) & 0xff;
+
+    if (state == PROCESS_EXITED && load(process->exit_status, relaxed) == RING_EXIT_REPLACED)
+        return true;
+    return state == PROCESS_RUNNING && runs(process, &stat) && !same_image(process, &stat);
 }
 
 uint64_t ring_process_lost(const struct ring *ring, uint32_t process)
@@ -451,7 +533,7 @@ uint64_t ring_process_lost(const struct ring *ring, uint32_t process)
 
 /* ---- the dumper's word -------------------------------------------------------------------- */
 
-void ring_dumper_say(struct ring *ring, enum dumper_state state, const char *message)
+static void put_message(char *place, const char *message)
 {
     size_t size = strnlen(message, RING_MESSAGE_SIZE);
     if (size == RING_MESSAGE_SIZE) {
@@ -459,9 +541,19 @@ void ring_dumper_say(struct ring *ring, enum dumper_state state, const char *mes
         while (size && ((uint8_t)message[size] & 0xc0) == 0x80) /* no character is cut in two */
             size--;
     }
-    memcpy(ring->header->message, message, size);
-    ring->header->message[size] = '\0';
+    memcpy(place, message, size);
+    place[size] = '\0';
+}
+
+void ring_dumper_say(struct ring *ring, enum dumper_state state, const char *message)
+{
+    put_message(ring->header->message, message);
     store(ring->header->dumper_state, state, release);
+}
+
+void ring_dumper_say_so_far(struct ring *ring, const char *message)
+{
+    put_message(ring->header->so_far, message);
 }
 
 enum dumper_state ring_dumper_state(const struct ring *ring)

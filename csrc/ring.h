@@ -78,10 +78,15 @@ int64_t ring_now_ns(const struct ring *ring);
 /* ---- processes ---------------------------------------------------------------------------- */
 
 /* Takes a slot for this process, a forked child one of its own. parent: index + 1, 0: none. Returns
- * the index; -ENOSPC: all are taken; -EXDEV: this process's pid means nothing where the ring was made
- * (another pid namespace); -ESRCH: it cannot be found in /proc. A process that registers again (it
- * has replaced itself by exec) has thereby ended as what it was before. */
+ * the index; -ENOSPC: all are taken, which is counted; -EXDEV: this process's pid means nothing where the
+ * ring was made (another pid namespace); -ESRCH: it cannot be found in /proc. */
 int ring_process_register(struct ring *ring, uint32_t parent);
+/* The same for a program that has just begun, by whoever was started. Its parent is the nearest process above
+ * it that has registered; or, where this very process has (it has replaced itself, by exec), what it
+ * was before, which has thereby ended. */
+int ring_process_register_program(struct ring *ring);
+/* Processes that found no slot. */
+uint32_t ring_turned_away(const struct ring *ring);
 /* Says how the process ends, and that it writes no more: all its streams are closed. Does nothing in
  * a forked child of it. */
 void ring_process_exit(struct ring *ring, uint32_t process, int32_t exit_status);
@@ -91,9 +96,11 @@ enum process_state ring_process_state(const struct ring *ring, uint32_t process)
 /* False: the ring was made in another pid namespace, and pids mean nothing here: nobody can be asked for
  * whether it lives. */
 bool ring_pids_count(const struct ring *ring);
-/* True while the process with this index runs (same pid, same start time, no zombie) and has not
- * registered anew. False: nothing will write to its chunks any more. */
+/* True while the process with this index runs (same pid, same start time, no zombie) as the program that
+ * it was. False: nothing will write to its chunks any more. */
 bool ring_process_alive(const struct ring *ring, uint32_t process);
+/* True: it runs, but has become another program (exec), whether that has registered or not. */
+bool ring_process_replaced(const struct ring *ring, uint32_t process);
 uint64_t ring_process_lost(const struct ring *ring, uint32_t process);
 /* From /proc/PID/stat, clock ticks since boot; 0: no such process, or a zombie. */
 uint64_t ring_start_time(uint32_t pid);
@@ -107,6 +114,11 @@ static inline uint32_t ring_process_pid(const struct ring *ring, uint32_t proces
 static inline uint64_t ring_process_start_time(const struct ring *ring, uint32_t process)
 {
     return ring->header->processes[process].start_time;
+}
+
+static inline int64_t ring_process_registered_ns(const struct ring *ring, uint32_t process)
+{
+    return ring->header->processes[process].registered_ns;
 }
 
 static inline uint32_t ring_process_parent(const struct ring *ring, uint32_t process)
@@ -139,6 +151,8 @@ void ring_dumper_say(struct ring *ring, enum dumper_state state, const char *mes
 enum dumper_state ring_dumper_state(const struct ring *ring);
 /* Its last word, UTF-8, NUL-terminated; valid once the state says so. */
 static inline const char *ring_dumper_message(const struct ring *ring) { return ring->header->message; }
+/* Dumper: what the program is to be told that ends before others do; before ring_process_saved. */
+void ring_dumper_say_so_far(struct ring *ring, const char *message);
 void ring_dumper_pass_ended(struct ring *ring);
 uint64_t ring_dumper_passes(const struct ring *ring);
 

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define RING_MAGIC 0x0165636172747970u /* "pytrace\1" */
-#define RING_VERSION 1
+#define RING_VERSION 2
 #define RING_PROCESSES 16384 /* over a recording: no slot is used twice, the database knows processes by it */
 #define RING_SETTINGS_SIZE 32768
 #define RING_MESSAGE_SIZE 4096
@@ -63,15 +63,21 @@ enum process_state {
     PROCESS_SAVED = 4,    /* the dumper has committed everything that it published */
 };
 
+/* ring_process.exit_status is 0 to 255, a signal's negative number, or one of these. */
+#define RING_EXIT_UNKNOWN 256
+#define RING_EXIT_REPLACED 257 /* it has become another program (exec), which is recorded in another slot */
+
 struct ring_process {
     /* enum process_state | pid << 8: a process that dies while it starts can still be told */
     _Atomic uint32_t state;
     uint32_t pid;
     uint64_t start_time;    /* field 22 of /proc/PID/stat: tells a pid used again */
+    uint64_t image;         /* field 28, where its stack begins: tells a process that has become another program */
+    int64_t registered_ns;  /* since 1970 */
     uint32_t parent;        /* index + 1 of the process that started it, 0: none */
     _Atomic int32_t exit_status;
     _Atomic uint64_t lost;  /* records dropped, over all its streams */
-    uint8_t unused_[32];
+    uint8_t unused_[16];
 };
 _Static_assert(sizeof(struct ring_process) == 64, "one cache line");
 
@@ -107,8 +113,10 @@ struct ring_header {
 
     /* Written by producers. */
     _Atomic uint32_t next_stream;
-    _Atomic uint32_t next_number; /* of codes and types; 0 is none */
-    uint8_t pad1_[56];
+    _Atomic uint32_t next_number;  /* of codes and types; 0 is none */
+    _Atomic uint32_t process_hint; /* all slots below are taken */
+    _Atomic uint32_t turned_away;  /* processes that found no slot */
+    uint8_t pad1_[48];
 
     /* Written by the dumper. */
     _Atomic uint32_t dumper_state;
@@ -117,6 +125,7 @@ struct ring_header {
     _Atomic uint64_t passes;      /* passes ended: shows that it is alive */
     uint8_t pad2_[40];
     char message[RING_MESSAGE_SIZE]; /* UTF-8, NUL-terminated; written before dumper_state says so */
+    char so_far[RING_MESSAGE_SIZE];  /* for the program that has ended before others; written before it is SAVED */
 
     struct ring_process processes[RING_PROCESSES];
     /* NAME=value pairs, NUL after each: what launcher, hook and dumper agree on (pytracer/config.py) */

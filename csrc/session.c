@@ -139,7 +139,8 @@ static struct {
     uint32_t process;
     bool joined;
     bool registered;     /* false in a forked child that has not recorded anything yet */
-    bool leader;         /* started the recording: waits and prints at the end */
+    bool leader;         /* the recording began with it: waits and prints at the end */
+    bool children;       /* forked children are recorded */
     bool quiet;
     dev_t stderr_device; /* of the file that standard error was when the recording began */
     ino_t stderr_inode;
@@ -202,16 +203,18 @@ static void after_fork(void)
         return;
     self.leader = false;
     self.registered = false;
+    self.joined = self.children;
     if (session_after_fork != NULL)
         session_after_fork();
 }
 
+/* A forked child that finds no place is not recorded: the recording goes on without it. */
 static bool registered(void)
 {
     if (self.joined && !self.registered) {
         int index = ring_process_register(&self.ring, self.process + 1);
         if (index < 0) {
-            self.joined = false; /* no place left: the recording goes on without this process */
+            self.joined = false;
             return false;
         }
         self.process = (uint32_t)index;
@@ -279,7 +282,8 @@ int session_join(const char *ring_path, const char *executable, bool quiet)
     int error = ring_attach(&self.ring, ring_path, RING_PRODUCER, &lock_fd);
     if (error)
         return error;
-    int index = ring_process_register(&self.ring, 0);
+    int index = ring_dumper_state(&self.ring) == DUMPER_FINISHED ? -ENOENT
+                                                                 : ring_process_register_program(&self.ring);
     if (index < 0) {
         ring_detach(&self.ring);
         return index;
@@ -293,7 +297,10 @@ int session_join(const char *ring_path, const char *executable, bool quiet)
     strcpy(self.executable, executable);
     self.process = (uint32_t)index;
     self.quiet = quiet || has_setting(self.ring.header, "quiet=1");
-    self.leader = self.registered = self.joined = true;
+    self.children = !has_setting(self.ring.header, "no_children=1");
+    self.leader = ring_process_pid(&self.ring, 0) == ring_process_pid(&self.ring, self.process)
+                  && ring_process_start_time(&self.ring, 0) == ring_process_start_time(&self.ring, self.process);
+    self.registered = self.joined = true;
     return 0;
 }
 
@@ -392,7 +399,7 @@ void session_leave(int exit_status)
     if (!wait_saved())
         message = "pytrace: the recording is not yet saved; that goes on in the background";
     else if (ring_dumper_state(&self.ring) != DUMPER_FINISHED)
-        message = "pytrace: saved; other processes of the program are still being recorded";
+        message = self.ring.header->so_far;
     RING_TEST_POINT(before_summary);
     if (!self.quiet)
         say(message, strnlen(message, RING_MESSAGE_SIZE));

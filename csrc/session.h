@@ -16,12 +16,12 @@ int session_spawn_dumper(const char *executable, const char *ring_path);
 /* Attaches to the ring as a producer, registers this process in it, and makes sure that at the end
  * of the process (exit, not _exit or a signal) session_leave is called. `executable` is the Python
  * for session_check_dumper. `quiet`, or quiet=1 in the ring's settings: no summary.
- * -EALREADY: this process records already. */
+ * -EALREADY: this process records already. -ENOENT: there is no such ring, or its recording is over. */
 int session_join(const char *ring_path, const char *executable, bool quiet);
 
-/* After fork the child belongs to the recording too. It is registered, as a process of its own, when
- * it first asks for one of these: most children only start another program, and a slot taken for one
- * would keep the recording open for as long as that program runs. */
+/* After fork the child belongs to the recording too, unless the settings have no_children=1. It is
+ * registered, as a process of its own, when it first asks for one of these: a child that only starts another
+ * program takes no slot. */
 struct ring *session_ring(void);   /* NULL: this process records nothing */
 uint32_t session_process(void);    /* its index in the ring; of no use where session_ring is NULL */
 
@@ -35,12 +35,13 @@ enum dumper_state session_wait_ready(double seconds, char *message, size_t size)
  * holds the ring, starts one. Cheap while the dumper makes progress; never waits for another thread. */
 void session_check_dumper(void);
 
-#define SESSION_STATUS_UNKNOWN 256 /* an exit status that no process has */
+#define SESSION_STATUS_UNKNOWN RING_EXIT_UNKNOWN
 
 /* At the end of the process: says the exit status to the ring, waits (bounded: as long as the dumper
  * makes progress, at most 30 s, without progress 5 s) until everything is saved, and prints the
  * dumper's summary to standard error unless quiet, or the program has closed it or put another file
- * in its place. Only the process that started the recording waits and prints. Idempotent.
+ * in its place. Only the process that the recording began with waits and prints, as whatever program
+ * it has become (exec). Idempotent.
  * exit_status: 0 to 255, the negative number of the signal that is about to end the process, or
  * SESSION_STATUS_UNKNOWN. */
 void session_leave(int exit_status);

@@ -58,7 +58,10 @@ def main(path: str) -> int:
     ring.say(abi.STATE_READY, "")
     _set_title(settings["command"])
 
-    pump = Pump(ring, store, open_store, int(settings["pid"]), step)
+    def so_far(store: Store) -> str:
+        return summary(store.totals(), settings["output"], settings["directory"], pump.notes, goes_on=True)
+
+    pump = Pump(ring, store, open_store, int(settings["pid"]), so_far, step)
     pump.run()
     message = _finish(pump, settings)
     # A program that sees itself saved takes this message for the last one. Whoever finds the

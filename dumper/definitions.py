@@ -17,7 +17,7 @@ class Rows(NamedTuple):
     codes: list[tuple[int, str, str, str, int, str, int]]
     types: list[tuple[int, str]]
     threads: list[tuple[int, int, int, str]]
-    processes: list[tuple[int, int, int | None, str | None]]
+    processes: list[tuple[int, int, int | None, str]]
 
 
 def decode(data: bytes, rows: Rows) -> None:

@@ -4,9 +4,10 @@ import fcntl
 import os
 import select
 import struct
+import time
 from contextlib import suppress
-from typing import NamedTuple
 
+from .newcomers import expected, read_stat
 from .ring import EXITED, NONE, SAVED, STARTING, Ring
 
 # linux/pidfd.h: struct pidfd_info in its first size, and ioctl 11 of the pid file system on it
@@ -16,27 +17,7 @@ PIDFD_INFO_SIZE = 64
 PIDFD_INFO_EXIT_CODE = 60  # offset of the last field, int32_t
 
 CHECK_SECONDS = 0.1
-LEFT_SECONDS = 0.5
-RETURN_SECONDS = 5.0  # for a program that becomes another one to register as that
 MAX_WATCHED = 500  # leaves file descriptors for the ring, which needs them to see who lives
-
-
-class Stat(NamedTuple):
-    """From /proc/PID/stat; see proc_pid_stat(5)."""
-
-    zombie: bool
-    start_time: int  # clock ticks since boot
-    exit_code: int  # as wait(2) gives it; of a zombie
-
-
-def read_stat(pid: int) -> Stat | None:
-    """None: there is no such process."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return Stat(fields[0] == b"Z", int(fields[19]), int(fields[49]))
 
 
 def process_exists(pid: int) -> bool:
@@ -63,8 +44,9 @@ class Process:
         """watch: hold a file descriptor of it, which tells when and how it ends."""
         self.number = number
         self.pid = ring.process_pid(number)
+        self.start_time = ring.process_start_time(number)
         self.parent = ring.process_parent(number)
-        self.left_at = 0.0  # since when it is another program, time.monotonic(); 0: it is not
+        self.registered_ns = ring.process_registered_ns(number)
         self._ring = ring
         self.pidfd: int | None = None
         if not watch:
@@ -74,21 +56,16 @@ class Process:
         except OSError:
             return  # it has been reaped already, or there are too many
         stat = read_stat(self.pid)
-        if stat is None or stat.start_time != ring.process_start_time(number):
+        if stat is None or stat.start_time != self.start_time:
             self.close()  # another process has its pid now
 
     def ended(self) -> bool:
         """True: it will not write to its chunks any more."""
         return self.said_so() or not self._ring.process_alive(self.number)
 
-    def has_left(self) -> bool:
-        """True: it runs, but as another program (exec), which does not map the ring."""
-        try:
-            with open(f"/proc/{self.pid}/maps", "rb") as file:
-                maps = file.read()
-        except OSError:
-            return False  # not for us to see, or it has just ended
-        return bool(maps) and self._ring.name not in maps
+    def replaced(self) -> bool:
+        """True: it runs, but as another program (exec), recorded as another process or not at all."""
+        return self._ring.process_replaced(self.number)
 
     def said_so(self) -> bool:
         """True: it has told its exit status."""
@@ -121,16 +98,31 @@ class Processes:
         self._ring = ring
         self._poll = select.poll()
         self._checked = 0.0
-        self._left_checked = 0.0
-        self._turn = 0
+        self._program = 0  # pid of the first
         self._starting: list[int] = []
         self.count = 0  # registered so far
         self.running: list[Process] = []  # those whose end has not been dealt with
         self.saved: set[int] = set()  # numbers of the others
         self._lost = 0  # of the saved
+        self._last: dict[tuple[int, int], int] = {}  # by pid and start time the last number of each
+        self._replaced: dict[int, float] = {}  # pids of those that have become another program, and when
 
-    def look(self) -> list[Process]:
-        """Takes up the processes that have registered since the last look, and returns them."""
+    def look(self, now: float) -> tuple[list[Process], list[Process]]:
+        """Those that have registered since the last look, and those of the running that have ended.
+
+        Whether one died without a word, or has become another program, is looked at a few times a second,
+        when `wait` has heard of it, and when the program itself has ended, which waits to be told whether
+        it was the last."""
+        new = self._take_up()
+        said_so = [process for process in self.running if process.said_so()]
+        if any(process.pid == self._program for process in said_so):
+            new += self._take_up()  # all that it started before
+        elif now - self._checked < CHECK_SECONDS:
+            return new, said_so
+        self._checked = now
+        return new, [process for process in self.running if process.ended()]
+
+    def _take_up(self) -> list[Process]:
         while self._ring.process_state(self.count) != NONE:
             self._starting.append(self.count)
             self.count += 1
@@ -140,7 +132,12 @@ class Processes:
             state = self._ring.process_state(number)
             if state == STARTING and self._ring.process_alive(number):
                 self._starting.append(number)
-            elif state in (STARTING, SAVED):  # died while it registered; saved by a dumper before this one
+                continue
+            pid = self._ring.process_pid(number)
+            self._program = self._program or pid
+            self._last[pid, self._ring.process_start_time(number)] = number
+            self._replaced.pop(pid, None)
+            if state in (STARTING, SAVED):  # died while it registered; saved by a dumper before this one
                 self._is_saved(number)
             else:
                 watch = len(self.running) + len(new) < MAX_WATCHED
@@ -151,29 +148,13 @@ class Processes:
         self.running += new
         return new
 
-    def ended(self, now: float) -> list[Process]:
-        """Those of the running that have ended. Whether one died without a word is looked at a few
-        times a second, and when `wait` has heard of it; whether one has become another program, of
-        one after the other, because that takes longer."""
-        if now - self._checked < CHECK_SECONDS:
-            return [process for process in self.running if process.said_so()]
-        self._checked = now
-        ended = [process for process in self.running if process.ended()]
-        if self.running and now - self._left_checked >= LEFT_SECONDS:
-            self._left_checked = now
-            self._turn += 1
-            process = self.running[self._turn % len(self.running)]
-            if process.has_left():
-                process.left_at = process.left_at or now
-                if now - process.left_at >= RETURN_SECONDS and process not in ended:
-                    ended.append(process)
-        return ended
-
     def done(self, processes: list[Process]) -> None:
         """All of these has been saved."""
         for process in processes:
             self.running.remove(process)
             self._is_saved(process.number)
+            if process.replaced() and self._last[process.pid, process.start_time] == process.number:
+                self._replaced[process.pid] = time.monotonic()
             if process.pidfd is not None:
                 self._forget(process.pidfd)
             process.close()
@@ -188,7 +169,14 @@ class Processes:
 
     def over(self) -> bool:
         """True: there has been one, and none is left."""
-        return bool(self.count) and not self.running and not self._starting
+        none_new = self._ring.process_state(self.count) == NONE
+        return bool(self.count) and none_new and not self.running and not self._starting
+
+    def expected(self) -> bool:
+        """True: another one may be on its way. Asked when all that there were are over."""
+        if expected(self._ring.path, self._replaced, lambda *process: process in self._last):
+            return True
+        return not self.over()  # it has registered meanwhile
 
     def all_ended(self) -> bool:
         """True: nobody writes to the ring."""

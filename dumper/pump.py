@@ -52,7 +52,6 @@ LIVE_SECONDS = 0.1  # between two commits of unfinished chunks
 LIVE_SHARE = 0.1  # of the time, at most, goes into them
 RETRY_SECONDS = 0.5  # while the database cannot be written to
 GIVE_UP_SECONDS = 60.0  # of that, when all processes have ended
-LINGER_SECONDS = 0.2  # for a child that is just registering, when its parent died without a word
 START_SECONDS = 60.0  # for the first process
 
 Key = tuple[int, int]  # stream, sequence
@@ -74,17 +73,19 @@ class Pump:
         store: Store | None,
         open_store: Callable[[], Store],
         program: int,
+        so_far: Callable[[Store], str],
         step: Step = no_step,
     ) -> None:
         """store: None where it could not be opened yet; open_store, which may raise Refused, is
         tried then, and where the file has been taken away. program: pid of the process that the
-        recording is made for."""
+        recording is made for; so_far: what it prints where it ends before others do."""
         self.ring = ring
         self.store = store
         self.processes = Processes(ring)
         self.notes: list[str] = []  # what went wrong, for the summary
         self._open_store = open_store
         self._program = program
+        self._so_far = so_far
         self._step = step
         self._wait_idle = max(WAIT_LEAST, min(WAIT_IDLE, ring.size / 4 / FILL_RATE))
         self._wait_busy = min(WAIT_BUSY, self._wait_idle)
@@ -97,7 +98,7 @@ class Pump:
         self._stored: dict[Key, int] = {}  # bytes of unfinished chunks that are in the database
         self._decoded: dict[Key, int] = {}  # bytes of unfinished chunks of definitions
         self._nonsense: set[Key] = set()  # chunks of definitions refused
-        self._losses = (0, 0)
+        self._losses = (0, 0, 0)
         self._ended: set[int] = set()  # numbers of processes that had ended before this pass's look
         self._live_next = 0.0
         self._clock_known = False
@@ -108,7 +109,7 @@ class Pump:
         """Returns when there is nothing to wait for any more. The processes that ended last have
         not been told yet: `say_saved` does that."""
         wait = self._wait_busy
-        retry_at = failing_since = over_since = 0.0
+        retry_at = failing_since = 0.0
         started = time.monotonic()
         while True:
             now = time.monotonic()
@@ -126,24 +127,28 @@ class Pump:
                     retry_at = time.monotonic() + RETRY_SECONDS
 
             if self.processes.over():
-                over_since = over_since or now
-                # one that ended properly has started its children before
-                proper = any(process.said_so() for process in self._unsaid)
-                if proper or now - over_since > LINGER_SECONDS:
+                if not self.processes.expected():
                     return
-            else:
-                over_since = 0.0
-                self.say_saved()
-                if failing_since and now - failing_since > GIVE_UP_SECONDS and self.processes.all_ended():
-                    self._give_up()
-                    return
-                if not self.processes.count and stillborn:
-                    return
+            elif failing_since and now - failing_since > GIVE_UP_SECONDS and self.processes.all_ended():
+                self._give_up()
+                return
+            elif not self.processes.count and stillborn:
+                return
+            self._say_so_far()
             if taken:
                 wait = self._wait_busy if taken < self._many else WAIT_LEAST
             else:
                 wait = min(wait * WAIT_GROWTH, self._wait_idle)
             self.processes.wait(wait)
+
+    def _say_so_far(self) -> None:
+        """The same, while others go on or may yet begin. Where it is the program, it prints so."""
+        if self.store is not None and any(process.pid == self._program for process in self._unsaid):
+            try:
+                self.ring.say_so_far(self._so_far(self.store))
+            except apsw.Error:
+                return  # it waits, and is told in the next pass
+        self.say_saved()
 
     def say_saved(self) -> None:
         """Tells the processes whose last is committed."""
@@ -169,8 +174,8 @@ class Pump:
     def _pass(self, now: float) -> int:
         """Returns how many chunks of events came free. Raises apsw.Error or Refused: what is not committed
         stays in the ring."""
-        self._new += self.processes.look()
-        ended = self.processes.ended(now)
+        new, ended = self.processes.look(now)
+        self._new += new
         self._ended = {process.number for process in ended}
 
         chunks, bad = self.ring.look()
@@ -201,7 +206,8 @@ class Pump:
             with store.transaction():
                 for process in ended:
                     lost = self.ring.process_lost(process.number)
-                    store.end_process(process.number, self.ring.now_ns(), process.exit_status(), lost)
+                    status, now = process.exit_status(), self.ring.now_ns()
+                    store.end_process(process.number, now, status, lost, process.replaced())
             self.processes.done(ended)
             self._unsaid += ended
         return len(final)
@@ -224,17 +230,17 @@ class Pump:
             if chunk.used > start:
                 rows = self._decode(chunk, start, rows)
                 decoded[chunk.key] = chunk.used
-        losses = (self.processes.lost(), bad + len(self._nonsense))
+        losses = (self.processes.lost(), bad + len(self._nonsense), self.ring.turned_away())
         scale = 0 if self._clock_known else self.ring.clock_scale()
         if rows or self._new or scale or losses != self._losses:
             now = self.ring.now_ns()
             with store.transaction():
-                store.put_processes(((p.number, p.pid, p.parent, None) for p in self._new), now)
+                store.put_processes((p.number, p.pid, p.parent, p.registered_ns) for p in self._new)
                 if scale:
                     store.put_clock_scale(scale)
                 store.put_losses(*losses)
                 if rows:
-                    store.put_processes(rows.processes, now)
+                    store.put_commands(rows.processes, now)
                     store.put_threads(rows.threads)
                     store.put_types(rows.types)
                     store.put_codes(rows.codes)

@@ -53,7 +53,7 @@ class Ring:
 
     def __init__(self, path: str) -> None:
         """Raises OSError: EBUSY where another dumper holds it, EPROTO where it is no ring of ours."""
-        self.name = os.fsencode(os.path.basename(path))
+        self.path = os.fsencode(path)
         self._ring = ffi.new("struct ring *")
         lock = ffi.new("int *")
         error = lib.ring_attach(self._ring, os.fsencode(path), lib.RING_DUMPER, lock)
@@ -124,6 +124,14 @@ class Ring:
         """False: nothing will write to its chunks any more."""
         return bool(lib.ring_process_alive(self._ring, number))
 
+    def process_replaced(self, number: int) -> bool:
+        """True: it runs, but has become another program (exec)."""
+        return bool(lib.ring_process_replaced(self._ring, number))
+
+    def process_registered_ns(self, number: int) -> int:
+        """Since 1970."""
+        return int(lib.ring_process_registered_ns(self._ring, number))
+
     def process_pid(self, number: int) -> int:
         return int(lib.ring_process_pid(self._ring, number))
 
@@ -140,18 +148,27 @@ class Ring:
         """Records dropped."""
         return int(lib.ring_process_lost(self._ring, number))
 
-    def process_exit_status(self, number: int) -> int:
-        """What it said when it exited."""
-        return int(lib.ring_process_exit_status(self._ring, number))
+    def process_exit_status(self, number: int) -> int | None:
+        """What it said when it exited; None: it did not know."""
+        status = int(lib.ring_process_exit_status(self._ring, number))
+        return status if status < lib.RING_EXIT_UNKNOWN else None
 
     def process_saved(self, number: int) -> None:
         """Tells it that all it published is committed."""
         lib.ring_process_saved(self._ring, number)
 
+    def turned_away(self) -> int:
+        """Processes that found no place in the table."""
+        return int(lib.ring_turned_away(self._ring))
+
     # ---- the dumper's word ----------------------------------------------------------------
 
     def say(self, state: int, message: str) -> None:
         lib.ring_dumper_say(self._ring, state, message.encode("utf-8", "replace"))
+
+    def say_so_far(self, message: str) -> None:
+        """What a program prints that ends before others do."""
+        lib.ring_dumper_say_so_far(self._ring, message.encode("utf-8", "replace"))
 
     def said(self) -> int:
         """What a dumper of this ring said last."""

@@ -19,7 +19,8 @@ CREATE TABLE run (
     refused INTEGER NOT NULL DEFAULT 0,     -- chunks that made no sense and were not stored
     clock_epoch_ns INTEGER NOT NULL,        -- wall-clock time of clock_epoch_units, ns since 1970
     clock_epoch_units INTEGER NOT NULL,
-    clock_scale INTEGER NOT NULL            -- ns per clock unit, times 2^32
+    clock_scale INTEGER NOT NULL,           -- ns per clock unit, times 2^32
+    turned_away INTEGER NOT NULL DEFAULT 0  -- processes that were not recorded, beyond the first 16,384
 ) STRICT;
 
 -- A process of a run.
@@ -28,11 +29,12 @@ CREATE TABLE process (
     number INTEGER NOT NULL,                -- its place in the ring's table
     pid INTEGER NOT NULL,
     parent INTEGER,                         -- number of the process that started it
-    command TEXT,
-    started INTEGER NOT NULL,               -- ns since 1970: when the dumper first saw it
+    command TEXT,                           -- NULL: its parent's (fork)
+    started INTEGER NOT NULL,               -- ns since 1970: when it began to be recorded
     finished INTEGER,                       -- ns since 1970; NULL: not yet
     exit_status INTEGER,                    -- as in run
     lost INTEGER NOT NULL DEFAULT 0,
+    replaced INTEGER NOT NULL DEFAULT 0,    -- 1: it became another program (exec), with the same pid
     PRIMARY KEY (run, number)
 ) STRICT, WITHOUT ROWID;
 

@@ -75,6 +75,7 @@ class Totals(NamedTuple):
     lost: int
     evicted: int
     refused: int  # chunks
+    turned_away: int  # processes
 
 
 PUT_RUN = """
@@ -93,8 +94,12 @@ ON CONFLICT (run, stream, sequence) DO UPDATE SET
     max_duration = excluded.max_duration, codes = excluded.codes, data = excluded.data
 """
 PUT_PROCESS = """
+INSERT INTO process (run, number, pid, parent, started) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (run, number) DO UPDATE SET started = excluded.started
+"""
+PUT_COMMAND = """
 INSERT INTO process (run, number, pid, parent, command, started) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (run, number) DO UPDATE SET command = coalesce(excluded.command, command)
+ON CONFLICT (run, number) DO UPDATE SET command = excluded.command
 """
 PUT_THREAD = "INSERT OR REPLACE INTO thread (run, stream, process, tid, name) VALUES (?, ?, ?, ?, ?)"
 PUT_CODE = """
@@ -130,9 +135,15 @@ WHERE id = ?1
 """
 TOTALS = """
 SELECT (SELECT total(count) FROM segment WHERE segment.run = run.id) + evicted,
-       (SELECT count(*) FROM process WHERE process.run = run.id), lost, evicted, refused
+       (SELECT count(*) FROM process WHERE process.run = run.id), lost, evicted, refused,
+       turned_away
 FROM run WHERE id = ?
 """
+# Columns that databases of this version may not have yet: each with its table and its declaration.
+LATER_COLUMNS = (
+    ("run", "turned_away", "INTEGER NOT NULL DEFAULT 0"),
+    ("process", "replaced", "INTEGER NOT NULL DEFAULT 0"),
+)
 DEFINITIONS = ("code", "type", "thread", "process")
 
 
@@ -204,26 +215,32 @@ class Store:
         """Rows of the table `thread`, without run."""
         self._db.executemany(PUT_THREAD, ((self.run, *row) for row in rows))
 
-    def put_processes(self, rows: Iterable[tuple[int, int, int | None, str | None]], now: int) -> None:
-        """Number, pid, parent's number and command of processes; the command may come later. now: ns
-        since 1970."""
-        self._db.executemany(PUT_PROCESS, ((self.run, *row, now) for row in rows))
+    def put_processes(self, rows: Iterable[tuple[int, int, int | None, int]]) -> None:
+        """Number, pid, parent's number and start (ns since 1970) of processes."""
+        self._db.executemany(PUT_PROCESS, ((self.run, *row) for row in rows))
 
-    def end_process(self, number: int, now: int, exit_status: int | None, lost: int) -> None:
-        """All of the process is stored. now: ns since 1970; exit_status as in schema.sql."""
+    def put_commands(self, rows: Iterable[tuple[int, int, int | None, str]], now: int) -> None:
+        """Number, pid, parent's number and command of processes; they may be put before or
+        behind. now: ns since 1970."""
+        self._db.executemany(PUT_COMMAND, ((self.run, *row, now) for row in rows))
+
+    def end_process(self, number: int, now: int, exit_status: int | None, lost: int, replaced: bool) -> None:
+        """All of the process is stored. now: ns since 1970; exit_status and replaced as in schema.sql."""
         self._db.execute(
-            "UPDATE process SET finished = ?3, exit_status = ?4, lost = ?5 WHERE run = ?1 AND number = ?2",
-            (self.run, number, now, exit_status, lost),
+            "UPDATE process SET finished = ?3, exit_status = ?4, lost = ?5, replaced = ?6"
+            " WHERE run = ?1 AND number = ?2",
+            (self.run, number, now, exit_status, lost, replaced),
         )
 
     def put_clock_scale(self, scale: int) -> None:
         """ns per clock unit << 32."""
         self._db.execute("UPDATE run SET clock_scale = ? WHERE id = ?", (scale, self.run))
 
-    def put_losses(self, lost: int, refused: int) -> None:
-        """The run's records dropped and chunks refused so far."""
+    def put_losses(self, lost: int, refused: int, turned_away: int) -> None:
+        """The run's records dropped, chunks refused and processes turned away so far."""
         self._db.execute(
-            "UPDATE run SET lost = ?2, refused = max(refused, ?3) WHERE id = ?1", (self.run, lost, refused)
+            "UPDATE run SET lost = ?2, refused = max(refused, ?3), turned_away = ?4 WHERE id = ?1",
+            (self.run, lost, refused, turned_away),
         )
 
     # ---- keeping the size ---------------------------------------------------------------------
@@ -276,6 +293,10 @@ class Store:
         """Marks the run as finished, with the exit status of the program. now: ns since 1970."""
         with self.transaction():
             self._db.execute(FINISH, (self.run, now))
+        return self.totals()
+
+    def totals(self) -> Totals:
+        """So far."""
         row: Any = self._db.execute(TOTALS, (self.run,)).fetchone()
         return Totals(*map(int, row))
 
@@ -349,6 +370,7 @@ def _open(path: str, step: Step) -> apsw.Connection:
         # SQLite, which has them open now, follows links, and takes what there is; whose they are cannot
         # change any more
         _check_beside(path)
+        _add_columns(db)
         return db
     except apsw.Error as error:
         db.close()
@@ -466,6 +488,15 @@ def _create(db: apsw.Connection, step: Step) -> None:
     finally:
         if db.in_transaction:
             db.execute("ROLLBACK")
+
+
+def _add_columns(db: apsw.Connection) -> None:
+    for table, column, declaration in LATER_COLUMNS:
+        if column not in [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]:
+            try:
+                db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {declaration}")
+            except apsw.SQLError:  # another dumper was faster
+                db.execute(f"SELECT {column} FROM {table} LIMIT 0")
 
 
 def _use_wal(db: apsw.Connection, path: str) -> None:

@@ -7,8 +7,9 @@ from .store import Totals
 DEFAULT_NAME = "traces.sqlite"
 
 
-def summary(totals: Totals | None, path: str, directory: str, notes: list[str]) -> str:
-    """totals: None where they could not be had. path, directory: absolute. notes: what went wrong."""
+def summary(totals: Totals | None, path: str, directory: str, notes: list[str], goes_on: bool = False) -> str:
+    """totals: None where they could not be had. path, directory: absolute. notes: what went wrong.
+    goes_on: the program has ended, others that it started have not."""
     below = os.path.join(directory, "")
     name = path[len(below) :] if path.startswith(below) else path
     if totals is None:
@@ -25,9 +26,14 @@ def summary(totals: Totals | None, path: str, directory: str, notes: list[str]) 
         missing.append(f"the oldest {oldest} removed to keep the size (--max-size, --max-traces)")
     if totals.refused:
         missing.append(f"{counted(totals.refused, 'chunk')} unreadable")
+    if totals.turned_away:
+        many = counted(totals.turned_away, "process", "processes")
+        missing.append(f"{many} not recorded (one recording has room for 16,384)")
     missing += notes
     events, processes = counted(totals.events, "event"), counted(totals.processes, "process", "processes")
     problems = "; ".join(missing) if missing else "none lost"
+    if goes_on:
+        problems += "; others that it started still run"
     how = f"Open it with: {command_to_read(name)}"
     return f"pytrace: {events} of {processes} in {name}{size}, {problems}. {how}"
 

@@ -191,6 +191,7 @@ GROUPS = {
         Option("--exclude", "", "PATH:PATH", "", read_paths, "leave these folders and files out"),
         Option("--no-site-packages", "", "", "0", read_switch, "leave installed packages out"),
         Option("--no-stdlib", "", "", "0", read_switch, "leave Python's own library out"),
+        Option("--no-children", "", "", "0", read_switch, "leave processes out that the program starts"),
     ),
     "Values": (
         Option("--no-values", "", "", "0", read_switch, "record calls without arguments and return values"),

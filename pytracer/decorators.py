@@ -78,6 +78,7 @@ class Recording:
         self._open = 0  # blocks
         self._options: dict[str, object] = {}
         self._settings: dict[str, str] | None = None  # None: not begun
+        self._ring = ""
 
     def enter(self, options: dict[str, object]) -> None:
         with self._lock:
@@ -91,6 +92,8 @@ class Recording:
                     raise ValueError("trace: a process makes one recording; its first block has its options")
                 if not self._open:
                     start.begin(self._settings, gate=False)
+            if not self._open and start.records_children(self._settings):
+                os.environ[start.VARIABLE] = self._ring
             self._open += 1
 
     def leave(self) -> None:
@@ -99,6 +102,7 @@ class Recording:
                 return
             self._open -= 1
             if not self._open:
+                os.environ.pop(start.VARIABLE, None)
                 _hook.stop()
 
     def _begin(self, options: dict[str, object]) -> dict[str, str]:
@@ -107,10 +111,10 @@ class Recording:
         try:
             launch.check_python()
             given = config.from_mapping(options, "trace()")
-            ring = launch.prepare(config.settings(given), launch.this_command())
+            self._ring = launch.prepare(config.settings(given), launch.this_command())
         except config.Mistake as mistake:
             raise ValueError(f"pytrace: {mistake}") from None
-        settings, message = start.record(ring, gate=False)
+        settings, message = start.record(self._ring, gate=False)
         if message:
             raise RuntimeError(message)
         return settings

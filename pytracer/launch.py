@@ -14,7 +14,7 @@ import sys
 
 from .abandoned import SHARED_MEMORY, save_abandoned, temporary_folder
 from .config import WORDS, Mistake, parse, say, settings, show_size
-from .start import VARIABLE, directory, show_path
+from .start import PROGRAM, VARIABLE, directory, show_path, split_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,29 +62,6 @@ def check_installed() -> None:
             f"pytrace.pth is in none of this Python's site-packages ({', '.join(folders)})\n"
             f"  install pytrace there: {sys.executable} -m pip install pytracer"
         )
-
-
-def interpreter_options(words: list[str]) -> list[str]:
-    """The options of Python itself in sys.orig_argv[1:]: "-X dev -m pytracer app.py" → "-X dev"."""
-    kept: list[str] = []
-    rest = list(words)
-    while rest and rest[0].startswith("-") and rest[0] not in ("-", "--"):
-        word = rest.pop(0)
-        if word.startswith("--"):  # --check-hash-based-pycs MODE
-            kept += [word, *rest[:1]]
-            del rest[:1]
-            continue
-        for at, letter in enumerate(word[1:], 1):
-            if letter in "mc":
-                return kept + [word[:at]] * (at > 1)
-            if letter in "XW":
-                value = rest[:1] if at == len(word) - 1 else []
-                del rest[: len(value)]
-                kept += [word, *value]
-                break
-        else:
-            kept.append(word)
-    return kept
 
 
 def become_python(options: list[str], program: list[str]) -> "NoReturn":
@@ -321,11 +298,11 @@ def launch(arguments: list[str]) -> "NoReturn":
         raise Mistake(f"record options do not go with {word!r}; a script of that name is run as ./{word}")
     chosen = settings(given)
     check_installed()
-    options = interpreter_options(sys.orig_argv[1:])
+    options, _ = split_command(sys.orig_argv[1:])
     if not check_program(program, options):
         become_python(options, program)
     ring = prepare(chosen, ["python", *options, *program])
-    os.environ[VARIABLE] = ring
+    os.environ[VARIABLE] = PROGRAM + ring
     try:
         become_python(options, program)
     except Mistake:

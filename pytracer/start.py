@@ -1,8 +1,9 @@
 """Joining a recording, in the process that is to be recorded.
 
-`start` is called by pytrace.pth, from `site`, when the launcher has replaced itself by this Python;
-trace() calls `record` in the middle of a program. What is imported here is imported in every
-recorded program, so it is as good as nothing.
+`start` is called by pytrace.pth, from `site`, where the environment names a ring: in the Python that the
+launcher has replaced itself by (program:PATH), and in all that this one starts (PATH). trace() calls
+`record` in the middle of a program. What is imported here is imported in every recorded program, so it
+is as good as nothing.
 """
 
 import os
@@ -11,8 +12,11 @@ import sys
 from . import _hook
 
 VARIABLE = "PYTRACE_RING"
+PROGRAM = "program:"  # before the path: the program itself, which is not to run without being recorded
 READY = 1  # enum dumper_state
 WAIT_SECONDS = 60.0
+
+told_of_forks = False
 
 
 def parse_settings(settings: bytes) -> dict[str, str]:
@@ -32,6 +36,43 @@ def directory() -> str | None:
         return show_path(os.getcwd())
     except OSError:
         return None
+
+
+def split_command(words: list[str]) -> tuple[list[str], list[str]]:
+    """Python's arguments as its own options and the program with its arguments:
+    "-X dev -Bm app x" → "-X dev -B", "-m app x"."""
+    options: list[str] = []
+    rest = list(words)
+    while rest and rest[0].startswith("-") and rest[0] not in ("-", "--"):
+        word = rest.pop(0)
+        if word.startswith("--"):  # --check-hash-based-pycs MODE
+            options += [word, *rest[:1]]
+            del rest[:1]
+            continue
+        for at, letter in enumerate(word[1:], 1):
+            if letter in "mc":
+                return options + [word[:at]] * (at > 1), ["-" + word[at:], *rest]
+            if letter in "XW":
+                value = rest[:1] if at == len(word) - 1 else []
+                del rest[: len(value)]
+                options += [word, *value]
+                break
+        else:
+            options.append(word)
+    return options, rest
+
+
+def is_pytrace(words: list[str]) -> bool:
+    """Are these Python's arguments for the command `pytrace`, which records what it starts by itself?"""
+    _, program = split_command(words)
+    match program:
+        case ["-m", module, *_]:
+            return module.partition(".")[0] in ("pytracer", "pytrace")
+        case [str(word), *_] if word.startswith("-m"):
+            return word[2:].partition(".")[0] in ("pytracer", "pytrace")
+        case [str(word), *_]:
+            return os.path.basename(word) == "pytrace"
+    return False
 
 
 def begin(settings: dict[str, str], gate: bool) -> None:
@@ -54,6 +95,10 @@ def begin(settings: dict[str, str], gate: bool) -> None:
         command=show_path("\0".join(sys.orig_argv)),
         python=sys.version.split()[0],
     )
+    global told_of_forks
+    if not told_of_forks:
+        told_of_forks = True
+        os.register_at_fork(after_in_child=_hook.forked)
 
 
 def remove(path: str) -> None:
@@ -79,13 +124,42 @@ def record(ring: str, gate: bool) -> tuple[dict[str, str], str]:
     return settings, ""
 
 
-def start() -> None:
+def records_children(settings: dict[str, str]) -> bool:
+    """Are programs recorded that this one starts?"""
+    return settings["no_children"] != "1"
+
+
+def start_program(ring: str) -> None:
     """Joins the recording that the launcher has prepared, or ends the process with a message."""
-    ring = os.environ.pop(VARIABLE)
+    del os.environ[VARIABLE]
     try:
-        _, message = record(ring, gate=True)
+        settings, message = record(ring, gate=True)
+        if records_children(settings):
+            os.environ[VARIABLE] = ring
     except Exception as error:  # `site` would print it and go on, without a recording
         message = f"pytrace: cannot join the recording: {error}"
     if message:
         os.write(2, f"{message}\n".encode("utf-8", "replace"))
         os._exit(2)
+
+
+def start_child(ring: str) -> None:
+    """Joins the recording of the program that has started this one. Where that cannot be, it just runs."""
+    try:
+        settings = parse_settings(_hook.join(ring, sys.executable, False))
+        if _hook.wait_ready(0.0)[0] == READY:
+            begin(settings, gate=True)
+    except FileNotFoundError:  # the recording is over
+        del os.environ[VARIABLE]
+    except Exception:
+        return  # another user's, another version's, another pid namespace's, no place: not a child's concern
+
+
+def start() -> None:
+    """Called by pytrace.pth where the environment has VARIABLE."""
+    value = os.environ[VARIABLE]
+    ring = value.removeprefix(PROGRAM)
+    if ring != value:
+        start_program(ring)
+    elif not is_pytrace(sys.orig_argv[1:]):
+        start_child(ring)

@@ -82,9 +82,36 @@ static void test_pid_used_again(void)
 /* After exec the same process comes again: what it was before maps the ring no more. */
 static void test_registered_again(void)
 {
-    CHECK_EQUAL(ring_process_register(&ring, 0), 3);
+    CHECK(!ring_process_replaced(&ring, 0));
+    ring.header->processes[0].image++;
     CHECK(!ring_process_alive(&ring, 0));
+    CHECK(ring_process_replaced(&ring, 0));
+    ring.header->processes[0].image--;
+    CHECK(ring_process_alive(&ring, 0));
+
+    CHECK_EQUAL(ring_process_register_program(&ring), 3);
+    CHECK(!ring_process_alive(&ring, 0));
+    CHECK(ring_process_replaced(&ring, 0));
+    CHECK_EQUAL(ring_process_state(&ring, 0), PROCESS_EXITED);
     CHECK(ring_process_alive(&ring, 3));
+    CHECK(!ring_process_replaced(&ring, 3));
+    CHECK_EQUAL(ring_process_parent(&ring, 3), 0 + 1);
+}
+
+/* A program hangs under the nearest process above it that has registered. */
+static void test_parent(void)
+{
+    pid_t pid = fork();
+    if (!pid) { /* like a shell: it does not register */
+        pid_t child = fork();
+        if (!child) {
+            CHECK_EQUAL(ring_process_register_program(&ring), 4);
+            CHECK_EQUAL(ring_process_parent(&ring, 4), 3 + 1);
+            _exit(0);
+        }
+        _exit(wait_for(child));
+    }
+    CHECK_EQUAL(wait_for(pid), 0);
 }
 
 static void *end_after_main(void *unused)
@@ -100,7 +127,7 @@ static void *end_after_main(void *unused)
             break;
         sched_yield();
     }
-    _exit(ring_process_alive(&ring, 4) ? 42 : 43);
+    _exit(ring_process_alive(&ring, 5) ? 42 : 43);
 }
 
 /* A process whose main thread has ended looks like a zombie, and writes on. */
@@ -109,7 +136,7 @@ static void test_main_thread_ends(void)
     pid_t pid = fork();
     if (!pid) {
         pthread_t other;
-        CHECK_EQUAL(ring_process_register(&ring, 0), 4);
+        CHECK_EQUAL(ring_process_register(&ring, 0), 5);
         CHECK_EQUAL(pthread_create(&other, NULL, end_after_main, NULL), 0);
         pthread_exit(NULL);
     }
@@ -127,10 +154,13 @@ static void test_other_pid_namespace(void)
 
 static void test_table_full(void)
 {
-    for (int i = 5; i < RING_PROCESSES; i++)
+    for (int i = 6; i < RING_PROCESSES; i++)
         CHECK_EQUAL(ring_process_register(&ring, 0), i);
+    CHECK_EQUAL(ring_turned_away(&ring), 0);
     CHECK_EQUAL(ring_process_register(&ring, 0), -ENOSPC);
     CHECK(ring_process_alive(&ring, RING_PROCESSES - 1));
+    CHECK_EQUAL(ring_process_register_program(&ring), -ENOSPC);
+    CHECK_EQUAL(ring_turned_away(&ring), 2);
 }
 
 static uint64_t units(void)
@@ -180,6 +210,7 @@ int main(void)
     test_death_while_starting();
     test_pid_used_again();
     test_registered_again();
+    test_parent();
     test_main_thread_ends();
     test_other_pid_namespace();
     test_table_full();

@@ -141,7 +141,9 @@ class Producer:
 
     def __init__(self, ring: "TestRing", parent: int = 0) -> None:
         self._child = subprocess.Popen(
-            [sys.executable, __file__, producer_library(), ring.path, str(parent)],
+            # -S: it does not join the recording by itself
+            [sys.executable, "-S", __file__, producer_library(), ring.path, str(parent)],
+            env=os.environ | {"PYTRACE_RING": str(ring.path), "PYTHONPATH": os.pathsep.join(sys.path)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -297,9 +299,9 @@ class Dumper:
     # with bounds changed, for tests that come to them
     IMPATIENT = """
 import sys
-from pytracer.dumper import processes, pump
+from pytracer.dumper import newcomers, pump
 from pytracer.dumper.__main__ import main
-pump.GIVE_UP_SECONDS = processes.RETURN_SECONDS = 0.5
+pump.GIVE_UP_SECONDS = newcomers.YOUNG_SECONDS = 0.5
 sys.exit(main(sys.argv[1]))
 """
 
@@ -420,7 +422,7 @@ def produce(library: str, path: str, parent: int) -> None:
             case ("wait saved",):
                 wait_for(lambda: lib.ring_process_state(ring, process) == SAVED, "the dumper to save all")
             case ("replace",):
-                os.execv(sys.executable, [sys.executable, *sys.argv])
+                os.execv(sys.executable, [sys.executable, "-S", *sys.argv])
             case "become", *program:
                 os.execvp(program[0], program)
             case "end with", status:

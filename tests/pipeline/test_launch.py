@@ -313,7 +313,8 @@ def test_child_that_goes_on(tmp_path: Path) -> None:
         command = [*PYTRACE, script]
         subprocess.run(command, cwd=tmp_path, env=environment(), stdin=stdin, stderr=stderr, timeout=TIMEOUT)
     summary = (tmp_path / "stderr").read_text()
-    assert summary == "pytrace: saved; other processes of the program are still being recorded\n"
+    assert summary.startswith("pytrace: ")
+    assert ", none lost; others that it started still run. Open it" in summary
     assert info(tmp_path / "traces.sqlite")[0]["finished"] is None
     os.write(write_end, b"\n")
     os.close(write_end)

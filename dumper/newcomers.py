@@ -1,0 +1,85 @@
+"""Processes that are about to register: when all others have ended, the pump waits for these.
+
+A program may end right behind the start of another one. That one is on its way then: forked and not yet
+registered, or a Python that is still starting, or a shell that starts one. What it has in common with
+all processes of the recording is the ring: in its environment, or among its mappings.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+VARIABLE = b"PYTRACE_RING="
+PROGRAM = b"program:"
+YOUNG_SECONDS = 5.0  # since it was started, or became what it is
+UNSET_SECONDS = 1.0  # for the kernel to give a program that begins (exec) its environment
+PIDS = 1 << 22  # more than there are
+KERNEL = (0, 2)  # parents of kernel threads
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Stat(NamedTuple):
+    """From /proc/PID/stat; see proc_pid_stat(5)."""
+
+    zombie: bool
+    parent: int  # pid
+    start_time: int  # clock ticks since boot
+    exit_code: int  # as wait(2) gives it; of a zombie
+
+
+def read_stat(pid: int) -> Stat | None:
+    """None: there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return Stat(fields[0] == b"Z", int(fields[1]), int(fields[19]), int(fields[49]))
+
+
+def expected(ring: bytes, replaced: dict[int, float], is_known: Callable[[int, int], bool]) -> bool:
+    """Is there a young process that belongs to this ring (its path) and may yet register?
+
+    replaced: pids of those that have become another program, and when, time.monotonic(). is_known(pid,
+    start time): it has registered."""
+    now = time.monotonic()
+    if any(now - since < YOUNG_SECONDS and _belongs(pid, ring, 0.0) for pid, since in replaced.items()):
+        return True
+    for pid, age, stat in _young():
+        if pid == os.getpid() or stat.zombie or stat.parent in KERNEL or is_known(pid, stat.start_time):
+            continue
+        if _belongs(pid, ring, age):
+            return True
+    return False
+
+
+def _young() -> Iterator[tuple[int, float, Stat]]:
+    """Processes with their age in seconds, the newest first. Pids are given out in a circle, so that
+    nobody but the newest have to be looked at."""
+    pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    with open("/proc/loadavg", "rb") as file:
+        newest = int(file.read().split()[4])  # behind the list: none in it is newer
+    now = time.clock_gettime(time.CLOCK_BOOTTIME)
+    for pid in sorted(pids, key=lambda pid: (newest - pid) % PIDS):
+        stat = read_stat(pid)
+        if stat is None:
+            continue
+        age = now - stat.start_time / TICKS
+        if age > YOUNG_SECONDS:
+            return
+        yield pid, age, stat
+
+
+def _belongs(pid: int, ring: bytes, age: float) -> bool:
+    with suppress(OSError):  # another user's, or it has just ended
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            environment = file.read().split(b"\0")
+        if VARIABLE + ring in environment or VARIABLE + PROGRAM + ring in environment:
+            return True
+        with open(f"/proc/{pid}/maps", "rb") as file:
+            if ring in file.read():
+                return True
+        return environment == [b""] and age < UNSET_SECONDS
+    return False
