@@ -13,11 +13,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib import import_module, metadata
 from pathlib import Path
 
 from . import launch
+from .abandoned import SHARED_MEMORY, temporary_folder
 from .config import MIN_BUFFER, Mistake, settings, show_size
 
 GOOD, WARNING, PROBLEM = "good", "warning", "problem"
@@ -45,7 +46,8 @@ class Machine:
     output: str  # the database, an absolute path
     max_size: int  # bytes
     buffer_size: int  # bytes
-    shared_memory: str = launch.SHARED_MEMORY
+    shared_memory: str = SHARED_MEMORY
+    temporary: str = field(default_factory=temporary_folder)
     cgroup: Path = CGROUP
     proc: Path = PROC
 
@@ -124,7 +126,7 @@ def clock(machine: Machine) -> Found:
     """The clock that events are stamped with, of a ring made for a trial."""
     from ._core import ffi, lib
 
-    folder = machine.shared_memory if os.path.isdir(machine.shared_memory) else launch.temporary_folder()
+    folder = machine.shared_memory if os.path.isdir(machine.shared_memory) else machine.temporary
     with _trial_ring(folder) as path:
         ring, lock = ffi.new("struct ring *"), ffi.new("int *")
         error = lib.ring_attach(ring, os.fsencode(path), lib.RING_READER, lock)
@@ -163,7 +165,7 @@ class _trial_ring:
 def shared_memory(machine: Machine) -> Found:
     """Where the buffer between program and dumper lies."""
     folder, wanted = machine.shared_memory, machine.buffer_size
-    instead = launch.temporary_folder()
+    instead = machine.temporary
     slower = f"the buffer goes to {instead}, which is slower"
     try:
         room = os.statvfs(folder)
@@ -303,17 +305,16 @@ def recordings(machine: Machine) -> Found:
     running: list[str] = []
     left: list[str] = []
     start = f"pytrace-{os.getuid()}-"
-    with suppress(OSError):
-        for name in sorted(os.listdir(machine.shared_memory)):
-            path = os.path.join(machine.shared_memory, name)
-            if not name.startswith(start) or os.lstat(path).st_uid != os.geteuid():
-                continue
-            pid = name.removeprefix(start).partition("-")[0]
-            with suppress(OSError):
-                lives = (machine.proc / pid).exists() or (
-                    _hook.is_ring(path) and not _hook.is_abandoned(path)
-                )
-                (running if lives else left).append(path)
+    for folder in (machine.shared_memory, machine.temporary):
+        with suppress(OSError):
+            for name in sorted(os.listdir(folder)):
+                path = os.path.join(folder, name)
+                if name.startswith(start) and os.lstat(path).st_uid == os.geteuid():
+                    pid = name.removeprefix(start).partition("-")[0]
+                    launching = (machine.proc / pid).exists()
+                    with suppress(OSError):  # it has just ended
+                        lives = not _hook.is_abandoned(path, launching) if _hook.is_ring(path) else launching
+                        (running if lives else left).append(path)
     if running:
         yield GOOD, f"{len(running)} running: {', '.join(running)}", ""
     else:

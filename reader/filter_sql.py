@@ -34,7 +34,9 @@ from .filter_units import Run, duration, moment
 
 Parameter: TypeAlias = int | str
 
-_CONSTRAINTS_MAX = 100  # SQLite's expressions are no deeper than 1000
+# SQLite asks again about all but the first 16 constraints of a virtual table, and cannot about MATCH.
+# Those beyond are part of the predicate, and decided as quickly.
+_CONSTRAINTS_MAX = 8
 _LIST_MAX = 500  # parameters of one IN; SQLite's limit for a statement is 32766
 _PATTERN_MAX = 1000  # characters of LIKE; SQLite's limit is 50000 bytes
 _INTEGERS = range(-(2**63), 2**63)  # SQL's. No event has the first or the last in any column

@@ -22,13 +22,14 @@ MIB = 1 << 20
 @pytest.fixture(name="machine")
 def machine_fixture(tmp_path: Path) -> Machine:
     """One without fault, in folders of the test's own."""
-    for name in ("shm", "cgroup", "out"):
+    for name in ("shm", "tmp", "cgroup", "out"):
         (tmp_path / name).mkdir(mode=0o700)
     return Machine(
         output=str(tmp_path / "out" / "traces.sqlite"),
         max_size=MIB,
         buffer_size=MIB,
         shared_memory=str(tmp_path / "shm"),
+        temporary=str(tmp_path / "tmp"),
         cgroup=tmp_path / "cgroup",
     )
 

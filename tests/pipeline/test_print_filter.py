@@ -99,9 +99,10 @@ def test_where_nothing_was_recorded_the_filter_is_not_to_blame(tmp_path: Path) -
         "(" * 10_000 + "func == 'pay'" + ")" * 10_000,
         "not " * 10_000 + "func == 'pay'",
         "func == 'pay' and" * 6000,
+        " and ".join(["depth >= 0"] * 5000),
         "\x00\udc80\x1b[31m" * 5000,
     ],
-    ids=["or", "text", "parentheses", "not", "unfinished", "bytes"],
+    ids=["or", "text", "parentheses", "not", "unfinished", "and", "bytes"],
 )
 def test_filters_beyond_measure(path: Path, filter: str) -> None:
     """They are answered, or refused; and nothing unsafe reaches the terminal."""
@@ -110,6 +111,7 @@ def test_filters_beyond_measure(path: Path, filter: str) -> None:
     done = printed(path, "--filter", filter, "--format", "json")
     assert done.returncode in (0, 2)
     assert "Traceback" not in done.stderr
+    assert "damaged" not in done.stderr
     assert all(line.isprintable() for line in done.stderr.splitlines())
     assert done.stdout or done.stderr
     assert len(done.stderr) < 2000 + len(filter)
