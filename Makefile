@@ -15,7 +15,7 @@ SOURCES := setup.py pyproject.toml pytrace.py \
 		\( -name '*.[ch]' ! -name unprintable.h \) -o \( -name '*.py' ! -name trace_pb2.py \) \
 		-o -name '*.sql' -o -name '*.proto' -o -name '*.pth')
 
-.PHONY: help demo test test-all lint sanitize fuzz bench clean
+.PHONY: help demo test test-all lint sanitize fuzz bench suites clean
 .DELETE_ON_ERROR:
 
 help:            ## this list
@@ -44,6 +44,9 @@ fuzz: $(VENV)/.installed  ## clang looks a minute for inputs that break the C co
 
 bench: $(VENV)/.installed $(VENV)/.bench  ## measure the costs, side by side with other tracers
 	$(VENV)/bin/python -m benchmarks $(ARGS)
+
+suites: $(VENV)/.installed $(VENV)/.suites  ## the tests of other projects bare and under pytrace, side by side
+	$(VENV)/bin/python tests/suites/projects.py $(ARGS)
 
 clean:           ## remove whatever was made here
 	rm -rf .venv .venv-* build dist *.egg-info traces.sqlite* .pytest_cache .mypy_cache .ruff_cache .hypothesis
