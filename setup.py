@@ -16,7 +16,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
 PTH = "pytrace.pth"
-HOOK = ("module", "hook", "task", "monitoring", "profile", "codes", "values", "ring", "session")
+HOOK = ("module", "hook", "lanes", "task", "monitoring", "profile", "codes", "values", "ring", "session")
 QUERY = (
     "sqlite_trace", "sqlite_calls", "sqlite_hot", "sqlite_store", "calls", "hot", "scan", "predicate",
     "predicate_parse", "trail", "like", "definitions", "summary", "arguments", "zstd", "event", "segment",

@@ -10,8 +10,16 @@
 #include "task.h"
 
 struct hook hook;
+static _PyStackChunk no_chunk;
+#if PY_VERSION_HEX < 0x030D0000
+static _PyCFrame no_cframe;
+PyThreadState hook_no_state = {.cframe = &no_cframe, .datastack_chunk = &no_chunk};
+#else
+PyThreadState hook_no_state = {.datastack_chunk = &no_chunk};
+#endif
 static struct open_call no_calls[2];
-static struct thread no_thread = {.top = no_calls + 1, .calls = no_calls, .end = no_calls + 1};
+static struct thread no_thread = {
+    .top = no_calls + 1, .calls = no_calls, .end = no_calls + 1, .state = &hook_no_state, .stack = {&no_chunk}};
 _Thread_local struct thread *hook_thread __attribute__((tls_model("initial-exec"))) = &no_thread;
 
 /* ---- threads ------------------------------------------------------------------------------ */
@@ -30,24 +38,30 @@ static void free_thread(struct thread *thread)
 {
     hook_forget_thread(thread);
     PyMem_RawFree(thread->tasks);
+    hook_forget_lane(thread);
     PyMem_RawFree(thread->calls);
     PyMem_RawFree(thread);
 }
 
-/* The thread ends: its stream is given back. */
+/* The thread ends: its streams are given back. */
 static void thread_ended(void *pointer)
 {
-    struct thread *thread = pointer;
+    struct thread *first = pointer;
     pthread_mutex_lock(&threads_lock);
-    *thread->previous = thread->next;
-    if (thread->next != NULL)
-        thread->next->previous = thread->previous;
-    if (hook.recording)
-        close_stream(thread);
-    hold_no_more(thread);
+    for (struct thread *lane = hook_next_lane(first, NULL); lane != NULL; lane = hook_next_lane(first, lane)) {
+        *lane->previous = lane->next;
+        if (lane->next != NULL)
+            lane->next->previous = lane->previous;
+        if (hook.recording)
+            close_stream(lane);
+        hold_no_more(lane);
+    }
     pthread_mutex_unlock(&threads_lock);
     hook_thread = &no_thread;
-    free_thread(thread);
+    for (struct thread *lane = hook_next_lane(first, NULL), *next; lane != NULL; lane = next) {
+        next = hook_next_lane(first, lane);
+        free_thread(lane);
+    }
 }
 
 static const char state_key[] = "pytracer.state";
@@ -59,15 +73,18 @@ static void state_cleared(PyObject *capsule)
     const PyThreadState *state = PyCapsule_GetPointer(capsule, state_key);
     pthread_mutex_lock(&threads_lock);
     for (struct thread *thread = threads; thread != NULL; thread = thread->next)
-        if (thread->state == state)
-            thread->state = NULL;
+        if (thread->state == state) {
+            thread->state = &hook_no_state;
+            thread->cleared = state->id;
+        }
     pthread_mutex_unlock(&threads_lock);
 }
 
-compat_frame *hook_frame_asked(struct thread *thread)
+PyThreadState *hook_remember(struct thread *thread)
 {
     PyThreadState *state = compat_thread_state();
-    if (thread->state != state) {
+    /* What is cleared behind the dictionary may run functions of the program yet. */
+    if (thread->state != state && thread->cleared != state->id) {
         PyObject *dict = PyThreadState_GetDict();
         PyObject *capsule = dict != NULL ? PyCapsule_New(state, state_key, state_cleared) : NULL;
         if (capsule != NULL && PyDict_SetItemString(dict, state_key, capsule) == 0)
@@ -76,8 +93,10 @@ compat_frame *hook_frame_asked(struct thread *thread)
             PyErr_Clear();
         Py_XDECREF(capsule);
     }
-    return compat_frame_of(state);
+    return state;
 }
+
+compat_frame *hook_frame_asked(struct thread *thread) { return compat_frame_of(hook_remember(thread)); }
 
 void hook_suppress(struct thread *thread, int change)
 {
@@ -88,12 +107,17 @@ void hook_suppress(struct thread *thread, int change)
     thread->ready = hook.recording && !thread->suppressed;
 }
 
-struct thread *hook_thread_made(void)
+static void add_thread(struct thread *thread)
 {
-    if (hook_thread != &no_thread)
-        return hook_thread;
-    if (!hook_forked() || session_ring() == NULL)
-        return NULL;
+    thread->next = threads;
+    thread->previous = &threads;
+    if (threads != NULL)
+        threads->previous = &thread->next;
+    threads = thread;
+}
+
+struct thread *hook_thread_opened(uint64_t tid)
+{
     struct thread *thread = PyMem_RawCalloc(1, sizeof *thread);
     if (thread == NULL || (thread->calls = PyMem_RawCalloc(FIRST_CALLS, sizeof *thread->calls)) == NULL) {
         PyMem_RawFree(thread);
@@ -101,21 +125,43 @@ struct thread *hook_thread_made(void)
     }
     thread->top = thread->calls + 1;
     thread->end = thread->calls + FIRST_CALLS;
-    stream_open(&thread->stream, session_ring(), session_process(), (uint64_t)syscall(SYS_gettid), CHUNK_EVENTS);
+    thread->state = &hook_no_state;
+    stream_open(&thread->stream, session_ring(), session_process(), tid, CHUNK_EVENTS);
     thread->stream.time = ring_clock_units(session_ring());
-    if (pthread_setspecific(thread_key, thread) != 0) {
-        free_thread(thread);
-        return NULL;
-    }
     pthread_mutex_lock(&threads_lock);
-    thread->next = threads;
-    thread->previous = &threads;
-    if (threads != NULL)
-        threads->previous = &thread->next;
-    threads = thread;
+    add_thread(thread);
     pthread_mutex_unlock(&threads_lock);
     thread->ready = hook.recording;
-    return hook_thread = thread;
+    return thread;
+}
+
+struct thread *hook_thread_made(void)
+{
+    if (hook_thread != &no_thread)
+        return hook_here(true);
+    if (!hook_forked() || session_ring() == NULL)
+        return NULL;
+    struct thread *thread = hook_thread_opened((uint64_t)syscall(SYS_gettid));
+    if (thread == NULL)
+        return NULL;
+    if (pthread_setspecific(thread_key, thread) != 0) { /* nobody would tell when it ends */
+        thread_ended(thread);
+        return NULL;
+    }
+    hook_thread = thread;
+    return hook_lane(thread);
+}
+
+void hook_forget_calls(struct thread *thread, struct open_call *top)
+{
+    if (top == thread->top)
+        return;
+    pthread_mutex_lock(&threads_lock);
+    stream_close(&thread->stream); /* the next chunk's header has the depth */
+    hold_no_more(thread);
+    pthread_mutex_unlock(&threads_lock);
+    thread->stream.depth -= (int32_t)(thread->top - top);
+    thread->top = top;
 }
 
 uint64_t hook_now_behind(const struct thread *thread)
@@ -226,7 +272,7 @@ static void hold(struct thread *thread)
  * let go of the GIL. */
 static bool is_writing(const struct thread *thread, const PyThreadState *here)
 {
-    return thread->state != here && (thread->state == NULL || thread->state->tracing);
+    return thread->state != here && (thread->state == &hook_no_state || thread->state->tracing);
 }
 
 /* Called by a thread that has claimed a chunk, or found none. */
@@ -487,26 +533,28 @@ static bool forked; /* and not yet registered */
  * Nothing is asked of the ring. */
 static void after_fork(void)
 {
+    struct thread *others = threads;
     pthread_mutex_init(&threads_lock, NULL);
-    for (struct thread *thread = threads, *next; thread != NULL; thread = next) {
+    threads = NULL;
+    for (struct thread *thread = others, *next; thread != NULL; thread = next) {
         next = thread->next;
         hold_no_more(thread);
-        if (thread != hook_thread)
+        if (!hook_is_beside(thread, hook_thread))
             free_thread(thread);
     }
-    threads = NULL;
     forked = true;
     codes_after_fork();
     if (hook_thread == &no_thread)
         return;
-    threads = hook_thread;
-    hook_thread->next = NULL;
-    hook_thread->previous = &threads;
-    hook_thread->defined = false;
-    struct stream before = hook_thread->stream;
-    stream_abandon(&hook_thread->stream);
-    hook_thread->stream.depth = before.depth;
-    hook_thread->stream.time = before.time;
+    for (struct thread *lane = hook_next_lane(hook_thread, NULL); lane != NULL;
+         lane = hook_next_lane(hook_thread, lane)) {
+        add_thread(lane);
+        lane->defined = false;
+        struct stream before = lane->stream;
+        stream_abandon(&lane->stream);
+        lane->stream.depth = before.depth;
+        lane->stream.time = before.time;
+    }
 }
 
 bool hook_forked(void)
@@ -515,13 +563,15 @@ bool hook_forked(void)
         return hook.recording;
     forked = false;
     struct ring *ring = session_ring();
-    if (ring == NULL) {
-        hook.recording = hook_thread->ready = false;
-        return false;
-    }
-    codes_open(ring, session_process());
-    if (hook_thread != &no_thread) {
-        struct stream *stream = &hook_thread->stream, before = *stream;
+    if (ring == NULL)
+        hook.recording = false;
+    else
+        codes_open(ring, session_process());
+    for (struct thread *lane = threads; lane != NULL; lane = lane->next) {
+        lane->ready = hook.recording && !lane->suppressed;
+        if (ring == NULL)
+            continue;
+        struct stream *stream = &lane->stream, before = *stream;
         stream_open(stream, ring, session_process(), (uint64_t)syscall(SYS_gettid), CHUNK_EVENTS);
         stream->depth = stream->min_depth = before.depth;
         stream->time = before.time;

@@ -31,18 +31,24 @@ struct open_call {
     uint64_t since;  /* the same; of a generator, when it went on last */
 };
 
+/* A thread of the operating system, or where it has greenlets, one of these. */
 struct thread {
     bool ready;                     /* recording, and no @notrace function is open */
     bool defined;                   /* its name is in the recording */
+    bool holds;                     /* a chunk */
     uint32_t suppressed;            /* @notrace functions that are open */
-    PyThreadState *state;           /* see hook_frame */
+    PyThreadState *state;           /* see hook_frame; hook_no_state: not known */
+    const void *stack[3];           /* the innermost chunks of its data stack, as seen last; see lanes.c */
     struct open_call *top;          /* one behind the innermost */
     struct open_call *calls, *end;  /* calls[0] is a sentinel that is no call */
     struct stream stream;
     struct tasks *tasks;            /* see task.h; NULL: none has run yet */
     struct thread *next, **previous; /* all threads of the process */
     struct thread *older, *newer;   /* those that hold a chunk, by when they claimed it */
-    bool holds;
+    uint64_t cleared;               /* the id of the state that was cleared last */
+    const _PyStackChunk *root;      /* where its data stack begins */
+    struct lanes *lanes;            /* of greenlets, see lanes.c */
+    struct thread *next_lane, *next_found;
 #if !HAVE_MONITORING
     struct profile *profile;        /* see profile.c */
 #endif
@@ -56,13 +62,18 @@ struct hook {
 };
 extern struct hook hook;
 
-/* This thread; before its first event one that is never ready. */
+/* Of a thread whose state is not known: no frame, and a data stack that nobody else has. */
+extern PyThreadState hook_no_state;
+
+/* This thread; before its first event one that is never ready. Events ask hook_here. */
 extern _Thread_local struct thread *hook_thread __attribute__((tls_model("initial-exec")));
 
 /* ---- seldom (hook.c) ---------------------------------------------------------------------- */
 
 /* This thread, made at its first event; NULL where memory is short or nothing is recorded. */
 struct thread *hook_thread_made(void);
+/* This thread's lane of the greenlet that runs now, where its data stack is another than was seen last. */
+struct thread *hook_lane(struct thread *thread);
 /* Counts a @notrace function in (+1) or out (-1). */
 void hook_suppress(struct thread *thread, int change);
 /* hook_frame where the thread's state has to be asked for. */
@@ -89,16 +100,26 @@ void hook_coroutine_left(struct thread *thread);
 
 #define HOT static inline __attribute__((always_inline))
 
+/* Where this event goes: this thread's lane of the greenlet that runs. Each chunk of a data stack sees the
+ * beginning of a call first, or of a generator's turn; there it is made sure that it has not become a part
+ * of another stack (`begins`). */
+HOT struct thread *hook_here(bool begins)
+{
+    struct thread *thread = hook_thread;
+    const _PyStackChunk *chunk = thread->state->datastack_chunk;
+    if (UNLIKELY(chunk != thread->stack[0] || (begins && chunk->previous != thread->stack[1])))
+        return hook_lane(thread);
+    return thread;
+}
+
 /* The frame that runs `code`, which is the current one. Asking the interpreter for this thread's
  * state costs as much as encoding an argument, so that it is remembered; it is forgotten when the
  * state is cleared, and the code that its frame runs tells whether it is still the right one. */
 HOT compat_frame *hook_frame(struct thread *thread, const PyCodeObject *code)
 {
-    if (LIKELY(thread->state != NULL)) {
-        compat_frame *frame = compat_frame_of(thread->state);
-        if (LIKELY(frame != NULL && compat_frame_runs(frame, code)))
-            return frame;
-    }
+    compat_frame *frame = compat_frame_of(thread->state);
+    if (LIKELY(frame != NULL && compat_frame_runs(frame, code)))
+        return frame;
     return hook_frame_asked(thread);
 }
 
@@ -273,6 +294,23 @@ int hook_listen(bool gate);
 int hook_deafen(void);
 /* A thread is freed: what the front end keeps for it. */
 void hook_forget_thread(struct thread *thread);
+/* Another greenlet runs on this thread: what the front end keeps goes from one lane to the other. */
+void hook_switch(struct thread *from, struct thread *to);
+
+/* ---- between hook.c and lanes.c ----------------------------------------------------------- */
+
+/* A struct thread with a stream, in the list of all; NULL where memory is short. tid: the operating system's. */
+struct thread *hook_thread_opened(uint64_t tid);
+/* The interpreter's state of this thread, which *thread remembers. */
+PyThreadState *hook_remember(struct thread *thread);
+/* Forgets the open calls from `top` on, whose ends will not be seen. */
+void hook_forget_calls(struct thread *thread, struct open_call *top);
+/* The lanes on a thread of the operating system, one by one from NULL to NULL. */
+struct thread *hook_next_lane(struct thread *thread, struct thread *lane);
+/* A lane is freed, and all that are beside it. */
+void hook_forget_lane(struct thread *lane);
+/* Are they on the same one? */
+bool hook_is_beside(const struct thread *thread, const struct thread *other);
 
 /* True while `site` is still setting up this interpreter. */
 bool hook_in_site(const compat_frame *frame);

@@ -46,7 +46,7 @@ static __attribute__((noinline)) struct code_info *prepare(PyCodeObject *code, i
     IGNORED;                                                               \
     PyCodeObject *code = (PyCodeObject *)args[0];                          \
     struct code_info *info = codes_info(code);                             \
-    struct thread *thread = hook_thread;                                   \
+    struct thread *thread = hook_here((notrace) > 0);                      \
     if (UNLIKELY(!thread->ready || info == NULL || !info->ready)) {        \
         PyObject *answer;                                                  \
         info = prepare(code, notrace, local, &thread, &answer);            \
@@ -256,5 +256,6 @@ int hook_deafen(void)
 }
 
 void hook_forget_thread(struct thread *Py_UNUSED(thread)) {}
+void hook_switch(struct thread *Py_UNUSED(from), struct thread *Py_UNUSED(to)) {}
 
 #endif

@@ -76,6 +76,12 @@ static inline void set_trace(PyThreadState *state, bool on)
 
 void hook_forget_thread(struct thread *thread) { PyMem_RawFree(thread->profile); }
 
+void hook_switch(struct thread *from, struct thread *to)
+{
+    to->profile = from->profile;
+    from->profile = NULL;
+}
+
 /* The place of a frame in the traceback of an exception that has just arrived in its caller: the
  * caller's own entry is the first. NULL: the exception has not come through that frame. */
 static PyTracebackObject *find_frame(PyObject *traceback, const PyFrameObject *frame)
@@ -168,6 +174,7 @@ static inline void record(PyFrameObject *frame, int what, PyObject *arg)
     PyThreadState *state = compat_thread_state();
     if (UNLIKELY(thread->profile != NULL && thread->profile->ended != NULL))
         record_ended(thread, thread->profile, NULL, NULL);
+    thread = hook_here(what == PyTrace_CALL);
     if (UNLIKELY(!thread->ready || info == NULL || !info->ready)) {
         bool out_of_scope;
         info = hook_prepare(code, inner->f_globals, what == PyTrace_CALL ? 1 : -1, &thread, &out_of_scope);
@@ -247,6 +254,7 @@ static void trace(PyThreadState *state, struct thread *thread, PyFrameObject *fr
         return;
     if (profile->ended != NULL)
         record_ended(thread, profile, exception, traceback);
+    thread = hook_here(true);
     struct code_info *info = codes_info(inner->f_code);
     /* What `await` and `yield from` wait for has ended: SEND shows the StopIteration to debuggers only. */
     bool ends_send = _Py_OPCODE(*inner->prev_instr) == SEND && PyErr_GivenExceptionMatches(exception, PyExc_StopIteration);

@@ -30,7 +30,9 @@ def _facts(database: Database, run: Run) -> dict[str, Any]:
         (run.id,),
     )
     ((processes,),) = database.query("i", "SELECT count(*) FROM process WHERE run = ?", (run.id,))
-    ((threads,),) = database.query("i", "SELECT count(*) FROM thread WHERE run = ?", (run.id,))
+    ((threads,),) = database.query(
+        "i", "SELECT count(DISTINCT process << 32 | tid) FROM thread WHERE run = ?", (run.id,)
+    )
     lost_from, lost_until = _losses(database, run.id)
     return {
         "id": run.id,

@@ -22,13 +22,13 @@ C_RULES = {
     "atomics": (r"\b_Atomic\b|\batomic_\w+|\bstdatomic\.h|\b__(atomic|sync)_\w+", r"ring(_abi)?\.[ch]"),
     "Python": (
         r"\bPython\.h\b|\bPy_\w+|\bPyObject\b",
-        r"(pycompat|values|codes|hook|task|monitoring|profile|module)\.[ch]",
+        r"(pycompat|values|codes|hook|lanes|task|monitoring|profile|module)\.[ch]",
     ),
     "the interpreter's inside": (r"\binternal/pycore_\w+\.h|\bPy_BUILD_CORE\b", r"pycompat\.h"),
     "SQLite": (r"\bsqlite3\w*", r"sqlite_(calls|hot|store|trace)\.[ch]"),
     "the ring": (
         r'"ring(_abi)?\.h"|"session\.h"',
-        r"(clock|ring|session|hook|codes|monitoring|profile|module)\.[ch]",
+        r"(clock|ring|session|hook|lanes|codes|monitoring|profile|module)\.[ch]",
     ),
 }
 
