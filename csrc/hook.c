@@ -118,6 +118,8 @@ static void add_thread(struct thread *thread)
 
 struct thread *hook_thread_opened(uint64_t tid)
 {
+    if (!hook_forked() || session_ring() == NULL)
+        return NULL;
     struct thread *thread = PyMem_RawCalloc(1, sizeof *thread);
     if (thread == NULL || (thread->calls = PyMem_RawCalloc(FIRST_CALLS, sizeof *thread->calls)) == NULL) {
         PyMem_RawFree(thread);
@@ -139,8 +141,6 @@ struct thread *hook_thread_made(void)
 {
     if (hook_thread != &no_thread)
         return hook_here(true);
-    if (!hook_forked() || session_ring() == NULL)
-        return NULL;
     struct thread *thread = hook_thread_opened((uint64_t)syscall(SYS_gettid));
     if (thread == NULL)
         return NULL;

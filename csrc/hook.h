@@ -299,7 +299,8 @@ void hook_switch(struct thread *from, struct thread *to);
 
 /* ---- between hook.c and lanes.c ----------------------------------------------------------- */
 
-/* A struct thread with a stream, in the list of all; NULL where memory is short. tid: the operating system's. */
+/* A struct thread with a stream, in the list of all; NULL where memory is short or
+ * nothing is recorded. tid: the operating system's. */
 struct thread *hook_thread_opened(uint64_t tid);
 /* The interpreter's state of this thread, which *thread remembers. */
 PyThreadState *hook_remember(struct thread *thread);
