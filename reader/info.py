@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from . import process_tree
 from .database import Database
 from .model import Run, text
 from .render import duration, printable
@@ -53,7 +54,20 @@ def _facts(database: Database, run: Run) -> dict[str, Any]:
         "lost_from": lost_from,
         "lost_until": lost_until,
         "busiest": _busiest(database, run.id),
+        "turned_away": _turned_away(database, run.id),
+        "tree": process_tree.collect(database, run.id),
     }
+
+
+def _turned_away(database: Database, run: int) -> int:
+    """Processes that were not recorded; 0 in a database that has no such column yet."""
+    ((known,),) = database.query(
+        "i", "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'turned_away'"
+    )
+    if not known:
+        return 0
+    ((turned_away,),) = database.query("i", "SELECT turned_away FROM run WHERE id = ?", (run,))
+    return int(turned_away)
 
 
 def _losses(database: Database, run: int) -> tuple[int | None, int | None]:
@@ -117,20 +131,15 @@ def _run(run: dict[str, Any]) -> str:
     length = f"took {duration(max(finished - started, 0))}" if finished is not None else "not finished"
     lines = [
         f"run {run['id']}  {run['command']}",
-        f"  started    {when}, {length}, {_ending(run['exit_status'], finished)}",
+        f"  started    {when}, {length}, {process_tree.ending(run['exit_status'], finished is None)}",
         f"  python     {run['python']}, in {run['directory']}",
         f"  recorded   {counted(run['events'], 'event')} of {counted(run['processes'], 'process')}, "
         f"{counted(run['threads'], 'thread')}; {size(run['bytes'])}",
         *(f"  {'busiest' if i == 0 else '':<9}  {line}" for i, line in enumerate(_busiest_lines(run))),
+        *(f"  {'processes' if i == 0 else '':<9}  {line}" for i, line in enumerate(_process_lines(run))),
         f"  missing    {_missing(run)}",
     ]
     return "\n".join(map(printable, lines))
-
-
-def _ending(status: int | None, finished: int | None) -> str:
-    if status is None:
-        return "still running" if finished is None else "exit status not known"
-    return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
 
 
 def _busiest_lines(run: dict[str, Any]) -> list[str]:
@@ -140,6 +149,12 @@ def _busiest_lines(run: dict[str, Any]) -> list[str]:
         f"{number:>{width}} {'call' if number == '1' else 'calls'} of {each['module']}.{each['func']}"
         for number, each in zip(numbers, run["busiest"], strict=True)
     ]
+
+
+def _process_lines(run: dict[str, Any]) -> list[str]:
+    """None where the program is alone: all is said of it."""
+    alone = len(run["tree"]) <= 1
+    return [] if alone else process_tree.lines(run["tree"], run["started"], run["finished"])
 
 
 def _missing(run: dict[str, Any]) -> str:
@@ -156,6 +171,8 @@ def _missing(run: dict[str, Any]) -> str:
         parts.append(f"{counted(run['evicted'], 'event')} removed{when} to keep the size (--max-size)")
     if run["refused"]:
         parts.append(f"{counted(run['refused'], 'chunk')} that made no sense")
+    if run["turned_away"]:
+        parts.append(f"{counted(run['turned_away'], 'process')} (one recording has room for 16,384)")
     return "; ".join(parts) or "nothing"
 
 

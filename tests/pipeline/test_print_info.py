@@ -70,7 +70,7 @@ def test_text(path: Path) -> None:
     assert head.endswith(", 2 recordings")
     assert ended.splitlines()[:3] == [
         "run 1  shop.py --all",
-        "  started    2023-11-14 22:13:20, took 2s, killed by signal 11",
+        "  started    2023-11-14 22:13:20, took 2s, killed by SIGSEGV",
         "  python     3.13.0, in /home/me",
     ]
     assert "8 events of 2 processes, 2 threads; " in ended
@@ -80,6 +80,84 @@ def test_text(path: Path) -> None:
     assert "not finished, still running" in running
     assert "0 events of 1 process, 1 thread; 0 B" in running
     assert "missing    nothing" in running
+
+
+def test_tree(tmp_path: Path) -> None:
+    path = tmp_path / "traces.sqlite"
+    columns = "run, number, pid, parent, command, started, finished, exit_status, replaced, lost"
+    with Handmade(path) as made:
+        run = made.run("shop.py")
+        made("UPDATE process SET command = 'python shop.py', finished = ?, exit_status = 0", (EPOCH_NS,))
+        made.thread(run, 2, 200, "child", process=2)
+        made.segment(run, [event("call", 1)] * 3)
+        made.segment(run, [event("call", 1)] * 5, stream=2, process=2)
+        for number, pid, parent, command, status, replaced in (
+            (1, 101, 0, "sh\x1b[31m", None, 1),
+            (2, 200, 0, None, -9, 0),
+            (3, 101, 1, "python " + "x" * 200, 3, 0),
+            (4, 104, 9, "orphan", None, 0),
+        ):
+            row = (
+                run,
+                number,
+                pid,
+                parent,
+                command,
+                EPOCH_NS + 1_500_000,
+                EPOCH_NS,
+                status,
+                replaced,
+                number,
+            )
+            made(f"INSERT INTO process ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    [facts] = json.loads(ran("info", path, "--format", "json").stdout)["runs"]
+    assert [process["events"] for process in facts["tree"]] == [3, 0, 5, 0, 0]
+    assert facts["tree"][1] == {
+        "number": 1,
+        "pid": 101,
+        "parent": 0,
+        "command": "sh\x1b[31m",
+        "started": EPOCH_NS + 1_500_000,
+        "finished": EPOCH_NS,
+        "exit_status": None,
+        "replaced": True,
+        "events": 0,
+        "lost": 1,
+    }
+    lines = ran("info", path).stdout.splitlines()
+    [first] = [number for number, line in enumerate(lines) if line.startswith("  processes")]
+    assert [line[13:] for line in lines[first : first + 5]] == [
+        "+0ns    100  exit status 0                   3 events  python shop.py",
+        "+1.5ms  101  became another program  0 events, 1 lost    sh\\x1b[31m",
+        "+1.5ms  101  exit status 3           0 events, 3 lost      python " + "x" * 90 + "...",
+        "+1.5ms  200  killed by SIGKILL       5 events, 2 lost    (forked)",
+        "+1.5ms  104  exit status not known   0 events, 4 lost  orphan",
+    ]
+
+
+def test_tree_of_very_many(tmp_path: Path) -> None:
+    path = tmp_path / "traces.sqlite"
+    with Handmade(path) as made:
+        run = made.run(turned_away=12)
+        for number in range(1, 500):
+            made(
+                "INSERT INTO process (run, number, pid, parent, started, finished, exit_status)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (run, number, number, number - 1, EPOCH_NS, EPOCH_NS, -15 if number > 490 else 0),
+            )
+    lines = ran("info", path).stdout.splitlines()
+    [first] = [number for number, line in enumerate(lines) if line.startswith("  processes")]
+    assert lines[first + 40].strip() == "... and 460 more: 451 exit status 0, 9 killed by SIGTERM"
+    assert max(map(len, lines[1:])) < 100
+    assert lines[-1] == "  missing    12 processes (one recording has room for 16,384)"
+
+
+def test_database_without_the_later_columns(path: Path) -> None:
+    with Handmade(path) as made:
+        made("ALTER TABLE run DROP COLUMN turned_away")
+        made("ALTER TABLE process DROP COLUMN replaced")
+    ended, _ = json.loads(ran("info", path, "--format", "json").stdout)["runs"]
+    assert (ended["turned_away"], [process["replaced"] for process in ended["tree"]]) == (0, [False, False])
 
 
 @pytest.fixture
