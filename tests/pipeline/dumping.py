@@ -219,6 +219,10 @@ class Producer:
         """Lets the process replace itself by a new one (exec)."""
         self.number = int(self._do("replace"))
 
+    def register(self, count: int) -> int:
+        """Registers that many times more, and returns how often there was a place."""
+        return int(self._do("register", count))
+
     def become(self, *command: str) -> None:
         """Lets the process become another program."""
         assert self._child.stdin
@@ -419,6 +423,9 @@ def produce(library: str, path: str, parent: int) -> None:
                 for stream in streams.values():
                     lib.stream_close(stream)
                 lib.ring_process_exit(ring, process, status)
+            case "register", count:
+                registered = [lib.ring_process_register(ring, process + 1) for _ in range(count)]
+                return sum(number >= 0 for number in registered)
             case ("wait saved",):
                 wait_for(lambda: lib.ring_process_state(ring, process) == SAVED, "the dumper to save all")
             case ("replace",):

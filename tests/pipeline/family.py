@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from recording import PYTRACE, TIMEOUT, environment, read, run, write
+from recording import PYTRACE, TIMEOUT, environment, run, write
 
 # A program that says what it does: its pid, and how many calls of work() it makes.
 KID = """
@@ -56,8 +56,11 @@ def told(output: str) -> Counter[int]:
 
 
 def recorded(database: Path, func: str = "work") -> Counter[int]:
-    """Calls of this function by pid."""
-    return Counter(e["pid"] for e in read(database) if e["func"] == func and e["kind"] == "call")
+    """Calls of this function by pid, in the newest recording."""
+    question = f"func == '{func}' and kind == 'call'"
+    done = run([*PYTRACE, "print", str(database), "--format", "json", "--filter", question], database.parent)
+    assert done.returncode == 0, done.stderr
+    return Counter(json.loads(line)["pid"] for line in done.stdout.splitlines())
 
 
 def check(folder: Path, source: str, *options: str, status: int = 0, **changes: str) -> dict[str, Any]:

@@ -485,6 +485,21 @@ def test_exec_is_one_process_more_and_its_exit_status_counts(tmp_path: Path) -> 
     assert list(stored_calls(ring.database).values()) == [list(range(10)), list(range(20))]
 
 
+def test_processes_beyond_the_table_are_counted(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    producer = Producer(ring)
+    assert producer.register(16400) == 16383
+    producer.calls(10)
+    producer.say_exit(0)
+    producer.close()
+    dumper = Dumper(ring)
+    assert dumper.wait() == 0
+    assert rows(ring.database, "SELECT count(*), count(finished) FROM process") == [(16384, 16384)]
+    assert rows(ring.database, "SELECT turned_away FROM run") == [(17,)]
+    assert "17 processes not recorded (one recording has room for 16,384)" in ring.message()
+    assert list(stored_calls(ring.database).values()) == [list(range(10))]
+
+
 def test_a_process_that_becomes_another_program_is_not_waited_for(tmp_path: Path) -> None:
     ring = TestRing(tmp_path)
     dumper = Dumper(ring, script=Dumper.IMPATIENT)
