@@ -81,6 +81,7 @@ struct summary {
     uint64_t max_duration;
     const uint8_t *codes;
     size_t codes_size;
+    uint32_t events;
 };
 struct summary_maker *summary_maker_new(void);
 void summary_maker_free(struct summary_maker *maker);

@@ -128,6 +128,7 @@ int session_spawn_dumper(const char *executable, const char *ring_path)
 /* ---- this process in the recording -------------------------------------------------------- */
 
 #define CHECK_INTERVAL_NS 100000000 /* between two looks for a dumper that makes no progress */
+#define SPAWN_BACK_OFF 7               /* how often that time is doubled at most */
 #define LEAVE_NS 30000000000        /* how long the end may take at all */
 #define LEAVE_IDLE_NS 5000000000    /* ... without any progress of the dumper */
 #define START_AGAIN_NS 5000000000   /* a dumper that has not come up by then is started again, once */
@@ -146,6 +147,7 @@ static struct {
     ino_t stderr_inode;
     pthread_mutex_t check;
     uint64_t checked_at, checked_passes;
+    unsigned spawned; /* dumpers started since one made progress */
     pthread_mutex_t leave; /* locked by the first that leaves, for good */
 } self = {.check = PTHREAD_MUTEX_INITIALIZER, .leave = PTHREAD_MUTEX_INITIALIZER};
 
@@ -175,13 +177,16 @@ static void check_dumper(uint64_t interval)
     if (passes != self.checked_passes || self.checked_at == 0) {
         self.checked_passes = passes;
         self.checked_at = now;
-    } else if (now - self.checked_at >= interval) {
+        self.spawned = 0;
+    } else if (now - self.checked_at >= interval << self.spawned) {
         self.checked_at = now;
         enum dumper_state state = ring_dumper_state(&self.ring);
         if (state != DUMPER_REFUSED && state != DUMPER_FINISHED && ring_has_dumper(self.path) == 0
             && pthread_mutex_trylock(&spawn.lock) == 0) {
             spawn_locked(self.executable, self.path);
             pthread_mutex_unlock(&spawn.lock);
+            if (self.spawned < SPAWN_BACK_OFF) /* one that dies each time is tried more and more rarely */
+                self.spawned++;
         }
     }
     errno = error;
@@ -350,7 +355,10 @@ static bool wait_saved(void)
 {
     uint64_t start = now_ns(), moved = start, passes = ring_dumper_passes(&self.ring);
     long pause = BACK_OFF_START;
-    while (ring_process_state(&self.ring, self.process) != PROCESS_SAVED) {
+    enum process_state state;
+    while ((state = ring_process_state(&self.ring, self.process)) != PROCESS_SAVED) {
+        if (state != PROCESS_EXITED) /* the program has written over it: the dumper will never say so */
+            return false;
         uint64_t now = now_ns();
         if (ring_dumper_passes(&self.ring) != passes) {
             passes = ring_dumper_passes(&self.ring);

@@ -268,6 +268,7 @@ struct tally {
     uint64_t max_duration;
     uint32_t longest; /* the word of max_duration */
     uint32_t kinds; /* and motions */
+    uint32_t events;
 };
 
 static inline __attribute__((always_inline)) void move(struct tally *tally, uint32_t motion)
@@ -277,6 +278,7 @@ static inline __attribute__((always_inline)) void move(struct tally *tally, uint
     tally->max_depth = depth > tally->max_depth ? depth : tally->max_depth;
     tally->open += (int64_t)(motion / ENTERS & 1) - (motion / LEAVES & 1);
     tally->kinds |= motion;
+    tally->events++;
 }
 
 static inline void take_duration(struct tally *tally, uint64_t duration)
@@ -345,6 +347,7 @@ bool summary_make(struct summary_maker *maker, const uint8_t *body, size_t size,
     summary->max_depth = (int32_t)(tally.max_depth > INT32_MAX ? INT32_MAX : tally.max_depth);
     summary->kinds = tally.kinds & KINDS;
     summary->max_duration = tally.max_duration;
+    summary->events = tally.events;
     if (memory && write_codes(maker, summary))
         return true;
     forget(maker);

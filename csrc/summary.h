@@ -19,6 +19,7 @@ struct summary {
     uint64_t max_duration;  /* clock units; 0: none has a duration that is known */
     const uint8_t *codes;
     size_t codes_size;
+    uint32_t events;        /* that it covers: all, unless records cannot be read */
 };
 
 /* What making needs room for; one serves all segments of a recording. */

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 
 from .newcomers import expected, read_stat
-from .ring import EXITED, NONE, SAVED, STARTING, Ring
+from .ring import EXITED, NONE, RUNNING, STARTING, Ring
 
 # linux/pidfd.h: struct pidfd_info in its first size, and ioctl 11 of the pid file system on it
 PIDFD_GET_INFO = 3 << 30 | 64 << 16 | 0xFF << 8 | 11
@@ -60,8 +60,12 @@ class Process:
             self.close()  # another process has its pid now
 
     def ended(self) -> bool:
-        """True: it will not write to its chunks any more."""
-        return self.said_so() or not self._ring.process_alive(self.number)
+        """True: it will not write to its chunks any more. Where somebody has written over what the ring
+        has of it, what is remembered tells."""
+        if self._ring.process_state(self.number) in (RUNNING, EXITED):
+            return self.said_so() or not self._ring.process_alive(self.number)
+        stat = read_stat(self.pid)
+        return stat is None or stat.zombie or stat.start_time != self.start_time
 
     def replaced(self) -> bool:
         """True: it runs, but as another program (exec), recorded as another process or not at all."""
@@ -137,7 +141,8 @@ class Processes:
             self._program = self._program or pid
             self._last[pid, self._ring.process_start_time(number)] = number
             self._replaced.pop(pid, None)
-            if state in (STARTING, SAVED):  # died while it registered; saved by a dumper before this one
+            if state not in (RUNNING, EXITED):
+                # died while it registered; saved by a dumper before this one; or written over
                 self._is_saved(number)
             else:
                 watch = len(self.running) + len(new) < MAX_WATCHED

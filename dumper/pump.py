@@ -97,7 +97,8 @@ class Pump:
         self._unsaid: list[Process] = []  # saved, and not told so
         self._stored: dict[Key, int] = {}  # bytes of unfinished chunks that are in the database
         self._decoded: dict[Key, int] = {}  # bytes of unfinished chunks of definitions
-        self._nonsense: set[Key] = set()  # chunks of definitions refused
+        self._nonsense: set[Key] = set()  # chunks refused, because their records cannot be read
+        self._bad = 0  # chunks whose headers make no sense; they stay in the ring
         self._losses = (0, 0, 0)
         self._ended: set[int] = set()  # numbers of processes that had ended before this pass's look
         self._live_next = 0.0
@@ -178,7 +179,7 @@ class Pump:
         self._new += new
         self._ended = {process.number for process in ended}
 
-        chunks, bad = self.ring.look()
+        chunks, self._bad = self.ring.look()
         final: list[Chunk] = []
         live: list[Chunk] = []
         for chunk in chunks:
@@ -195,7 +196,7 @@ class Pump:
         store = self._current_store()
         fullness = len(chunks) / self.ring.chunk_count
         compressor = self._compressors[next(level for limit, level in LEVELS if fullness <= limit)]
-        self._take_definitions(store, bad)
+        self._take_definitions(store)
         self._take_events(store, final, compressor)
         live_since = time.monotonic()
         self._take_events(store, grown, compressor)
@@ -216,7 +217,7 @@ class Pump:
         """True: nothing more will be written to this chunk."""
         return chunk.sealed or chunk.process in self._ended or chunk.process in self.processes.saved
 
-    def _take_definitions(self, store: Store, bad: int) -> None:
+    def _take_definitions(self, store: Store) -> None:
         """Stores what has been defined since the last time, together with new processes and losses."""
         rows: Rows | None = None
         decoded: dict[Key, int] = {}
@@ -230,7 +231,7 @@ class Pump:
             if chunk.used > start:
                 rows = self._decode(chunk, start, rows)
                 decoded[chunk.key] = chunk.used
-        losses = (self.processes.lost(), bad + len(self._nonsense), self.ring.turned_away())
+        losses = self._all_losses()
         scale = 0 if self._clock_known else self.ring.clock_scale()
         if rows or self._new or scale or losses != self._losses:
             now = self.ring.now_ns()
@@ -250,7 +251,11 @@ class Pump:
         self._decoded.update(decoded)
         for chunk in final:
             self.ring.release(chunk)
-            del self._decoded[chunk.key]
+            self._decoded.pop(chunk.key, None)
+
+    def _all_losses(self) -> tuple[int, int, int]:
+        """Records dropped, chunks refused, and processes turned away."""
+        return self.processes.lost(), self._bad + len(self._nonsense), self.ring.turned_away()
 
     def _decode(self, chunk: Chunk, start: int, rows: "Rows | None") -> "Rows":
         from .definitions import DecodeError, Rows, decode
@@ -266,9 +271,18 @@ class Pump:
         """Stores chunks of events, and releases those that are final."""
         chunks.sort(key=lambda chunk: chunk.key)  # so that a stream's segments have rising ids
         for batch in self._batches(chunks):
-            segments = [self._segments.row(chunk, self._is_final(chunk), compressor) for chunk in batch]
+            segments = []
+            refused = {chunk.key for chunk in batch if self._is_final(chunk)}
+            for chunk in batch:
+                segment = self._segments.row(chunk, self._is_final(chunk), compressor)
+                if segment is not None:
+                    segments.append(segment)
+                    refused.discard(chunk.key)
             with store.transaction():
                 store.put_segments(segments)
+                if refused:
+                    self._nonsense |= refused
+                    store.put_losses(*self._all_losses())
             for chunk in batch:
                 if self._is_final(chunk):
                     self.ring.release(chunk)

@@ -10,8 +10,11 @@ DEFINITIONS: int = lib.CHUNK_DEFINITIONS
 
 NONE: int = lib.PROCESS_NONE
 STARTING: int = lib.PROCESS_STARTING
+RUNNING: int = lib.PROCESS_RUNNING
 EXITED: int = lib.PROCESS_EXITED
 SAVED: int = lib.PROCESS_SAVED
+
+LOST_MAX = 1 << 48
 
 STATE_STARTING: int = lib.DUMPER_STARTING
 STATE_READY: int = lib.DUMPER_READY
@@ -145,8 +148,9 @@ class Ring:
         return parent - 1 if parent else None
 
     def process_lost(self, number: int) -> int:
-        """Records dropped."""
-        return int(lib.ring_process_lost(self._ring, number))
+        """Records dropped; none where the count is one that no program comes to: it is written over."""
+        lost = int(lib.ring_process_lost(self._ring, number))
+        return lost if lost < LOST_MAX else 0
 
     def process_exit_status(self, number: int) -> int | None:
         """What it said when it exited; None: it did not know."""

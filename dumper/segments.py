@@ -26,6 +26,7 @@ class Summary(NamedTuple):
     kinds: int
     max_duration: int  # clock units, no more than SQL's integers can be
     codes: bytes
+    events: int  # that it covers: all, unless records cannot be read
 
 
 class Segments:
@@ -39,9 +40,12 @@ class Segments:
         self._maker = ffi.gc(maker, lib.summary_maker_free)
         self._summary = ffi.new("struct summary *")
 
-    def row(self, chunk: Chunk, complete: bool, compressor: ZstdCompressor) -> Segment:
-        """What has been published of the chunk. Raises MemoryError."""
+    def row(self, chunk: Chunk, complete: bool, compressor: ZstdCompressor) -> Segment | None:
+        """What has been published of the chunk. None: it makes no sense; somebody has written over it.
+        Raises MemoryError."""
         summary = self.summary(chunk.body, chunk.used, chunk.base_depth)
+        if summary.events != chunk.records:
+            return None
         return Segment(
             stream=chunk.stream,
             sequence=chunk.sequence,
@@ -67,4 +71,5 @@ class Segments:
         if not lib.summary_make(self._maker, body, size, base_depth, summary):
             raise MemoryError
         codes = ffi.buffer(summary.codes, summary.codes_size)[:] if summary.codes_size else b""
-        return Summary(summary.max_depth, summary.kinds, min(summary.max_duration, SQL_INTEGER_MAX), codes)
+        duration = min(summary.max_duration, SQL_INTEGER_MAX)
+        return Summary(summary.max_depth, summary.kinds, duration, codes, summary.events)

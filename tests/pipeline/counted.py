@@ -179,11 +179,15 @@ class Counted:
             (stored.calls if kind == b"call" else stored.returns).append(n)
         return found
 
-    def check(self, *slots: int) -> None:
+    def check(self, *slots: int, spoilt: tuple[int, ...] = ()) -> None:
         """Each call and return that the program counted is stored once, in its order, and nothing else; but
-        for one call and one return that it died too early to count."""
+        for one call and one return that it died too early to count. Of the spoilt slots there may be less."""
         found = self.stored()
-        assert found.keys() <= set(slots)
+        assert found.keys() <= {*slots, *spoilt}
+        for slot in spoilt:
+            calls = found.get(slot, Stored([], [])).calls
+            assert calls == sorted(set(calls))
+            assert set(calls) <= set(range(self.count(slot)[0]))
         for slot in slots:
             began, returned = self.count(slot)
             stored = found.get(slot, Stored([], []))

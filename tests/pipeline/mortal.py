@@ -1,6 +1,6 @@
 """The installed package with something in it exchanged, for programs that find it by PYTHONPATH: a hook in
-which the program can choose where to die (die_at.c), or another folder than /dev/shm for the rings. Called by
-test_ends.py and test_faults_*.py."""
+which the program can choose what happens to it (misfortunes.c), or another folder than /dev/shm for its
+ring. Called by test_ends.py and test_faults_*.py."""
 
 import fcntl
 import os
@@ -54,7 +54,7 @@ def _build(folder: Path, library: Path) -> None:
     names = re.search(r"^HOOK = \((.*)\)$", (ROOT / "setup.py").read_text(), re.MULTILINE)
     assert names
     sources = [ROOT / "csrc" / f"{name}.c" for name in re.findall(r'"(\w+)"', names[1])]
-    sources.append(Path(__file__).with_name("die_at.c"))
+    sources.append(Path(__file__).with_name("misfortunes.c"))
     flags = ["-std=gnu11", "-fPIC", "-fvisibility=hidden", "-pthread", "-DRING_TEST_POINTS", "-c"]
     headers = [f"-I{ROOT / 'csrc'}", f"-I{sysconfig.get_paths()['include']}"]
     compiler = shlex.split(os.environ.get("CC", "cc"))

@@ -14,6 +14,7 @@ from counted import RING_FOLDER, Counted, wait_for
 
 # Works in slot N for each line "N times" that it reads, and says so.
 OBEYING = """
+os.environ.pop("PYTRACE_DUMPER_DIE_AT", None)  # of the first dumper, and no other
 for line in sys.stdin:
     do(*map(int, line.split()))
     print("done", flush=True)
@@ -69,3 +70,16 @@ def test_killed_together_with_the_program(tmp_path: Path, command: list[str]) ->
     program.over()
     program.check(0, 1)
     assert run([*PYTRACE, "info"], folder, **variables).stderr == b""
+
+
+@pytest.mark.parametrize(
+    "step", [f"{step}{n}" for n in (2, 3, 5) for step in ("before commit:", "after commit:", "after release:")]
+)
+def test_killed_at_each_step(tmp_path: Path, step: str) -> None:
+    """The program starts another, which goes on there; each event is stored once."""
+    program = obeying(tmp_path, PYTRACE_DUMPER_DIE_AT=step)
+    for slot in range(1, 9):
+        work(program, slot, 4000)
+    errors = end(program)
+    assert "none lost" in errors
+    program.check(*range(9))
