@@ -73,7 +73,8 @@ def test_killed_together_with_the_program(tmp_path: Path, command: list[str]) ->
 
 
 @pytest.mark.parametrize(
-    "step", [f"{step}{n}" for n in (2, 3, 5) for step in ("before commit:", "after commit:", "after release:")]
+    "step",
+    [f"{step}{n}" for n in (2, 3, 5) for step in ("before commit:", "after commit:", "after release:")],
 )
 def test_killed_at_each_step(tmp_path: Path, step: str) -> None:
     """The program starts another, which goes on there; each event is stored once."""
