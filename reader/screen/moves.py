@@ -29,6 +29,7 @@ _FOREVER = float("inf")
 _LATEST = (1 << 63) - 1
 _KINDS_ENTER = '(in kind "call" "resume" "throw")'
 _CO_PAUSES = 0x20 | 0x80 | 0x200  # co_flags of generators, coroutines, asynchronous generators
+_CO_COROUTINE = 0x80
 _CANDIDATES = 100  # events that may be the one asked for, and are told apart here
 _FAR = 200_000  # events; a longer way is counted by segments
 _FEW, _MANY = 8, 4096  # raised exceptions that are looked at together: at first, and at most
@@ -156,7 +157,7 @@ def partner(database: Database, row: Row) -> Row | None:
     call: the return or exception that ended it; None while it runs. return, exception: the call.
     yield: the next time that the generator goes on; resume, throw: where it had yielded. Which of several
     generators of one function an event is of was not recorded: those of the same thread and depth
-    go first. Any other event: the one that entered its function.
+    go first, and a coroutine stays in its task. Any other event: the one that entered its function.
     """
     kind = row[6]
     if kind == "call":
@@ -164,11 +165,9 @@ def partner(database: Database, row: Row) -> Row | None:
     if kind in ("return", "exception"):
         return _call_of(database, row)
     if kind == "yield":
-        return _nearest(
-            database, row, _same_function(row).also("kind IN ('resume', 'throw')"), backwards=False
-        )
+        return _pause(database, row, _same_function(row).also("kind IN ('resume', 'throw')"), backwards=False)
     if kind in ("resume", "throw"):
-        return _nearest(database, row, _same_function(row).also("kind = 'yield'"), backwards=True)
+        return _pause(database, row, _same_function(row).also("kind = 'yield'"), backwards=True)
     return _entered(database, row, row[11])
 
 
@@ -263,6 +262,16 @@ def _call_of(database: Database, end: Row) -> Row | None:
     )
 
 
+def _pause(database: Database, row: Row, query: Query, *, backwards: bool) -> Row | None:
+    """The other end of a pause."""
+    task = row[14]
+    if task and _has_flags(database, row, _CO_COROUTINE):
+        found = _nearest(database, row, query.also(f"task = {_sql(task)}"), backwards=backwards)
+        if found:
+            return found
+    return _nearest(database, row, query, backwards=backwards)
+
+
 def _nearest(database: Database, row: Row, query: Query, *, backwards: bool) -> Row | None:
     """The nearest one of the same thread and depth among the next events of a query; else the nearest."""
     found = _page(database, query, _position(row), _CANDIDATES, _FOREVER, backwards=backwards).made
@@ -290,18 +299,18 @@ def own(database: Database, row: Row) -> Row | None:
 
 def _left(database: Database, start: Row) -> Row | None:
     """The event with which, or before which, a function was left that was entered here; None: it is open."""
-    if start[6] == "call" and not _may_pause(database, start):
+    if start[6] == "call" and not _has_flags(database, start, _CO_PAUSES):
         end = _end_of(database, start)
         if end and end[3:5] == start[3:5] and end[11] == start[11]:
             return end  # found without going through what happened inside
     return _first(database, _crossing(start).also("depth <= ?", start[11]), _position(start))
 
 
-def _may_pause(database: Database, row: Row) -> bool:
-    """Whether the event's function is a generator or a coroutine, or that is not known."""
+def _has_flags(database: Database, row: Row, flags: int) -> bool:
+    """Whether the event's function has one of some flags of code objects, or that is not known."""
     sql = f"SELECT flags & ? FROM code WHERE run = ? AND line = ? AND {_function(row).where}"
-    found = database.query("i", sql, (_CO_PAUSES, row[1], row[10]))
-    return not found or any(flags for (flags,) in found)
+    found = database.query("i", sql, (flags, row[1], row[10]))
+    return not found or any(its for (its,) in found)
 
 
 def _at_depth(depth: int, row: Row | None) -> Row | None:

@@ -114,6 +114,16 @@ def argument_names(code: types.CodeType) -> list[str]:
     return names[:positional] + names[keyword:star] + names[positional:keyword] + names[star:last]
 
 
+def running_task() -> str:
+    """The name of the task that runs in this thread; empty: none does."""
+    asyncio = sys.modules.get("asyncio.tasks")
+    try:
+        task = asyncio and asyncio.current_task()
+    except (AttributeError, RuntimeError):  # it is being imported; no loop runs
+        return ""
+    return task.get_name() if task else ""
+
+
 class Recorder:
     """Turns what happens in code below the folder `scope` into `events`."""
 
@@ -141,6 +151,7 @@ class Recorder:
                 "line": code.co_firstlineno if line is None else line,
                 "depth": depth - 1 if kind == "raise" else depth,
                 "thread": threading.current_thread().name,
+                "task": running_task(),
                 "args": [
                     {"name": name, "value": show(value), "type": type_name(type(value))}
                     for name, value in args

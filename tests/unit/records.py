@@ -117,7 +117,9 @@ SEGMENTS = """
 struct segment_clock { int64_t epoch_ns; uint64_t epoch_units; uint64_t scale; };
 int64_t segment_clock_ns(const struct segment_clock *clock, uint64_t units);
 int64_t segment_duration_ns(const struct segment_clock *clock, uint64_t units);
-struct segment_walk { uint64_t time; int32_t open; uint32_t index; ...; };
+struct segment_walk {
+    uint64_t time; int32_t open; uint32_t index; const uint8_t *task; uint32_t task_size; ...;
+};
 void segment_open(struct segment_walk *walk, const uint8_t *data, size_t size, uint64_t base_time,
                   int32_t base_depth);
 struct segment_event {

@@ -512,12 +512,30 @@ def test_times_depths_and_durations(native: Native) -> None:
 
 def test_a_segment_ends_at_what_cannot_be_read(native: Native) -> None:
     good = native.encode(Record("call", 1, 1))
-    assert walk(native, good + b"\x12\x01?" + good) == [(1, 0, None), (2, 1, None)]
-    assert walk(native, good + b"\x12\x01?") == [(1, 0, None)]
+    assert walk(native, good + b"\x1a\x01?" + good) == [(1, 0, None), (2, 1, None)]
+    assert walk(native, good + b"\x1a\x01?") == [(1, 0, None)]
     assert walk(native, good + good[:-1]) == [(1, 0, None), TRUNCATED]
-    assert walk(native, good + b"\x12\x05?") == [(1, 0, None), MALFORMED]
+    assert walk(native, good + b"\x1a\x05?") == [(1, 0, None), MALFORMED]
     assert walk(native, good + record() + good) == [(1, 0, None), MALFORMED]
     assert walk(native, b"") == []
+
+
+def test_a_task_stands_until_the_next(native: Native, google: Google) -> None:
+    names = ["", "Task-1", "Task-1", "Größe", "", "x" * 200]
+    data = b""
+    for name, before in zip(names, ["", *names], strict=False):
+        data += b"" if name == before else google.messages.Events(task=[name.encode()]).SerializeToString()
+        data += native.encode(Record("call", 1, 1))
+    held, cursor = native.ffi.from_buffer(data), native.ffi.new("struct segment_walk *")
+    native.lib.segment_open(cursor, held, len(data), 0, 0)
+    event = native.ffi.new("struct segment_event *")
+    found = []
+    while native.lib.segment_head(cursor, event) == 1:
+        task = cursor.task_size and native.ffi.buffer(cursor.task, cursor.task_size)[:]
+        found.append(task.decode() if task else "")
+    assert found == names
+    good = native.encode(Record("call", 1, 1))
+    assert walk(native, good + b"\x12\x05?") == [(1, 0, None), MALFORMED]
 
 
 @given(
