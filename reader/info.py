@@ -79,18 +79,23 @@ def _losses(database: Database, run: int) -> tuple[int | None, int | None]:
 
 
 def _busiest(database: Database, run: int) -> list[dict[str, Any]]:
-    """The functions that were called most, of the calls that are in the database."""
+    """The functions that were called most, of the calls that are in the database. Each process has
+    code objects, and so rows, of its own for the same function."""
     rows = database.query("b", "SELECT codes FROM segment INDEXED BY segment_time WHERE run = ?", (run,))
-    busiest = calls_by_code(codes for (codes,) in rows).most_common(_BUSIEST)
-    found = []
-    for code, calls in busiest:
-        for module, func in database.query(
-            "bb",
-            "SELECT CAST(module AS BLOB), CAST(func AS BLOB) FROM code WHERE run = ? AND number = ?",
-            (run, code),
-        ):
-            found.append({"module": text(module), "func": text(func), "calls": calls})
-    return found
+    calls = calls_by_code(codes for (codes,) in rows)
+    functions: Counter[tuple[bytes, bytes, bytes, int]] = Counter()
+    for number, module, func, file, line in database.query(
+        "ibbbi",
+        "SELECT number, CAST(module AS BLOB), CAST(func AS BLOB), CAST(file AS BLOB), line"
+        " FROM code WHERE run = ?",
+        (run,),
+    ):
+        if number in calls:
+            functions[module, func, file, line] += calls[number]
+    return [
+        {"module": text(module), "func": text(func), "calls": count}
+        for (module, func, _, _), count in functions.most_common(_BUSIEST)
+    ]
 
 
 def calls_by_code(summaries: Iterable[bytes]) -> Counter[int]:

@@ -194,6 +194,21 @@ def test_the_busiest_functions(lossy: Path) -> None:
     assert "               900 calls of app.work.step3" in lines
 
 
+def test_a_function_of_several_processes_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "traces.sqlite"
+    with Handmade(path) as made:
+        run = made.run()
+        for number, (func, line) in enumerate([("work", 1), ("work", 1), ("work", 9), ("rest", 1)], 1):
+            made.code(run, number, func, line=line)
+        made.segment(run, [event("call", number) for number in (1, 1, 2, 2, 3, 3, 3, 4)])
+    [facts] = json.loads(ran("info", path, "--format", "json").stdout)["runs"]
+    assert [(each["func"], each["calls"]) for each in facts["busiest"]] == [
+        ("work", 4),
+        ("work", 3),
+        ("rest", 1),
+    ]
+
+
 def test_when_events_went_missing(lossy: Path) -> None:
     done = ran("info", lossy, "--format", "json")
     [run] = json.loads(done.stdout)["runs"]
