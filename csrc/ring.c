@@ -322,9 +322,9 @@ int64_t ring_now_ns(const struct ring *ring)
     const struct ring_header *header = ring->header;
     uint64_t scale = ring_clock_scale(ring);
     if (!scale)
-        return header->epoch_ns + (int64_t)(clock_ns(CLOCK_MONOTONIC) - header->base_ns);
+        return (int64_t)((uint64_t)header->epoch_ns + clock_ns(CLOCK_MONOTONIC) - header->base_ns);
     int64_t passed = (int64_t)(ring_clock_units(ring) - header->epoch_units);
-    return header->epoch_ns + (int64_t)((__int128)passed * (__int128)scale >> 32);
+    return (int64_t)((uint64_t)header->epoch_ns + (uint64_t)((__int128)passed * (__int128)scale >> 32));
 }
 
 /* ---- processes ---------------------------------------------------------------------------- */
@@ -422,6 +422,8 @@ int ring_process_register(struct ring *ring, uint32_t parent)
 static uint32_t find_process(const struct ring *ring, uint32_t pid, uint64_t start_time)
 {
     uint32_t i = load(ring->header->process_hint, relaxed);
+    if (i > RING_PROCESSES) /* scribbled over */
+        return 0;
     while (i < RING_PROCESSES && load(ring->header->processes[i].state, relaxed) != PROCESS_NONE)
         i++;
     for (; i > 0; i--) {

@@ -76,18 +76,27 @@ static size_t place_of(enum place place, size_t offset)
         return offsetof(struct ring_header, processes) + offset % (4 * sizeof(struct ring_process));
     case CHUNK:
         return sizeof(struct ring_header) + offset % (RING_MIN_CHUNKS * sizeof(struct chunk_header));
-    default:
-        return bodies + offset % BUFFER;
+    default: /* where the records are */
+        return bodies + offset % RING_MIN_CHUNKS * RING_MIN_CHUNK_SIZE + offset / RING_MIN_CHUNKS % 200;
     }
+}
+
+/* Writes `size` bytes of the image again. */
+static void restore(int fd, size_t at, size_t size)
+{
+    CHECK(pwrite(fd, image + at, size, (off_t)at) == (ssize_t)size);
 }
 
 /* The image with the changes, in the file. Returns the file's length. */
 static size_t change(int fd, const uint8_t *data, size_t size)
 {
-    size_t length = image_size;
+    size_t length = image_size, bodies = image_size - BUFFER, settings = offsetof(struct ring_header, settings);
 
-    CHECK(!ftruncate(fd, (off_t)image_size) && pwrite(fd, image, sizeof(struct ring_header) + 4096, 0) > 0);
-    CHECK(pwrite(fd, image + image_size - BUFFER, 4096, (off_t)(image_size - BUFFER)) == 4096);
+    CHECK(!ftruncate(fd, (off_t)image_size));
+    restore(fd, 0, offsetof(struct ring_header, processes) + 8 * sizeof(struct ring_process));
+    restore(fd, settings, bodies - settings);
+    for (uint32_t chunk = 0; chunk < RING_MIN_CHUNKS; chunk++)
+        restore(fd, bodies + chunk * RING_MIN_CHUNK_SIZE, 512);
     while (size >= 4) {
         enum place place = data[0] % PLACES;
         size_t offset = data[1] | (size_t)data[2] << 8, count = data[3];
@@ -160,11 +169,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_chunks(&ring);
     for (uint32_t process = 0; process < 4; process++) {
         ring_process_alive(&ring, process);
+        ring_process_replaced(&ring, process);
         ring_process_exit_status(&ring, process);
         ring_process_saved(&ring, process);
     }
-    ring_clock_scale(&ring);
+    ring_now_ns(&ring);
     ring_dumper_say(&ring, DUMPER_READY, "");
+    ring_dumper_say_so_far(&ring, "");
+    int process = ring_process_register_program(&ring); /* as a child does */
+    CHECK(process == -EXDEV || process == -ENOSPC || (process >= 0 && process < RING_PROCESSES));
+    if (process > 0)
+        memset(&ring.header->processes[process], 0, sizeof *ring.header->processes);
     ring_detach(&ring);
     close(lock);
     return 0;
