@@ -457,6 +457,8 @@ static struct code_info *attach_info(PyCodeObject *code)
         PyMem_RawFree(info);
         return NULL;
     }
+    if (info != NULL)
+        compat_code_extra_trim(code, codes_extra_index);
     return info;
 }
 

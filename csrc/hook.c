@@ -96,7 +96,11 @@ PyThreadState *hook_remember(struct thread *thread)
     return state;
 }
 
-compat_frame *hook_frame_asked(struct thread *thread) { return compat_frame_of(hook_remember(thread)); }
+compat_frame *hook_frame_asked(struct thread *thread, const PyCodeObject *code)
+{
+    compat_frame *frame = compat_frame_of(hook_remember(thread));
+    return frame != NULL && compat_frame_runs(frame, code) ? frame : NULL;
+}
 
 void hook_suppress(struct thread *thread, int change)
 {
@@ -473,7 +477,7 @@ static size_t suspended_find(const void *frame)
 
 uint64_t hook_generator_start(const void *frame)
 {
-    if (suspended_size == 0)
+    if (frame == NULL || suspended_size == 0)
         return 0;
     size_t at = suspended_find(frame);
     return suspended[at].frame != NULL ? suspended[at].start : 0;
@@ -497,7 +501,7 @@ static bool suspended_grow(void)
 
 void hook_generator_suspended(const void *frame, uint64_t start)
 {
-    if (suspended_used * 2 >= suspended_size && !suspended_grow())
+    if (frame == NULL || (suspended_used * 2 >= suspended_size && !suspended_grow()))
         return;
     size_t at = suspended_find(frame);
     suspended_used += suspended[at].frame == NULL;
@@ -506,7 +510,7 @@ void hook_generator_suspended(const void *frame, uint64_t start)
 
 void hook_generator_ended(const void *frame)
 {
-    if (suspended_size == 0)
+    if (frame == NULL || suspended_size == 0)
         return;
     size_t hole = suspended_find(frame), at = hole, mask = suspended_size - 1;
     if (suspended[hole].frame == NULL)

@@ -77,7 +77,7 @@ struct thread *hook_lane(struct thread *thread);
 /* Counts a @notrace function in (+1) or out (-1). */
 void hook_suppress(struct thread *thread, int change);
 /* hook_frame where the thread's state has to be asked for. */
-compat_frame *hook_frame_asked(struct thread *thread);
+compat_frame *hook_frame_asked(struct thread *thread, const PyCodeObject *code);
 /* Room for a record of `size` bytes in another chunk; writes the lost record where there is a loss. */
 uint8_t *hook_room(struct thread *thread, size_t size);
 /* hook_now where the counter is behind this thread's last event: by a little, which the cores' may be, or
@@ -112,15 +112,16 @@ HOT struct thread *hook_here(bool begins)
     return thread;
 }
 
-/* The frame that runs `code`, which is the current one. Asking the interpreter for this thread's
- * state costs as much as encoding an argument, so that it is remembered; it is forgotten when the
- * state is cleared, and the code that its frame runs tells whether it is still the right one. */
+/* The frame that runs `code`, which is the current one; NULL where it is C code that tells of the event.
+ * Asking the interpreter for this thread's state costs as much as encoding an argument, so that it is
+ * remembered; it is forgotten when the state is cleared, and the code that its frame runs tells whether it
+ * is still the right one. */
 HOT compat_frame *hook_frame(struct thread *thread, const PyCodeObject *code)
 {
     compat_frame *frame = compat_frame_of(thread->state);
     if (LIKELY(frame != NULL && compat_frame_runs(frame, code)))
         return frame;
-    return hook_frame_asked(thread);
+    return hook_frame_asked(thread, code);
 }
 
 HOT uint64_t hook_now(const struct thread *thread)
@@ -187,7 +188,7 @@ HOT void hook_enter(struct thread *thread, PyCodeObject *code, struct code_info 
     uint8_t *record = hook_reserve(thread, room);
     if (LIKELY(record != NULL)) {
         uint8_t *p = hook_head(record, info, kind, now - thread->stream.time);
-        if (kind == EVENT_CALL)
+        if (kind == EVENT_CALL && LIKELY(frame != NULL))
             p = hook_arguments(p, record + room - WIRE_CLOSE_MAX, info, frame);
         else if (kind == EVENT_THROW && exception != NULL)
             p = values_put(p, record + room - WIRE_CLOSE_MAX, EVENT_VALUE, exception);

@@ -34,18 +34,26 @@ static __attribute__((noinline)) struct code_info *prepare(PyCodeObject *code, i
                                                            struct thread **thread, PyObject **answer)
 {
     bool out_of_scope;
-    struct code_info *info =
-        hook_prepare(code, compat_current_frame()->f_globals, notrace, thread, &out_of_scope);
+    *answer = Py_None;
+    if (!PyCode_Check(code))
+        return NULL;
+    compat_frame *frame = compat_current_frame();
+    PyObject *globals = frame != NULL && compat_frame_runs(frame, code) ? frame->f_globals : NULL;
+    struct code_info *info = hook_prepare(code, globals, notrace, thread, &out_of_scope);
     *answer = local && out_of_scope ? disable : Py_None;
     return info;
 }
+
+/* An event need not come from the interpreter: since 3.13 C code can fire any, for a code object that no
+ * frame runs (as Cython does), or for an object that is no code at all. */
+#define IS_CODE(object) (PY_VERSION_HEX < 0x030D0000 || LIKELY(PyCode_Check(object)))
 
 /* Declares `code`, `info` and `thread`, ready to record; or returns. `notrace`: see hook_prepare.
  * `local`: the event is one that DISABLE can switch off. */
 #define READY(notrace, local)                                              \
     IGNORED;                                                               \
     PyCodeObject *code = (PyCodeObject *)args[0];                          \
-    struct code_info *info = codes_info(code);                             \
+    struct code_info *info = IS_CODE(code) ? codes_info(code) : NULL;      \
     struct thread *thread = hook_here((notrace) > 0);                      \
     if (UNLIKELY(!thread->ready || info == NULL || !info->ready)) {        \
         PyObject *answer;                                                  \
@@ -100,8 +108,9 @@ CALLBACK(on_raise) /* RAISE: code, offset, exception */
 {
     READY(0, false);
     /* Not args[1]: for an exception out of a callee that is the instruction before the call. */
-    int offset = compat_frame_offset(hook_frame(thread, code), code);
-    hook_raise(thread, info, args[2], PyCode_Addr2Line(code, offset), hook_now(thread), NULL);
+    compat_frame *frame = hook_frame(thread, code);
+    int line = frame != NULL ? PyCode_Addr2Line(code, compat_frame_offset(frame, code)) : 0;
+    hook_raise(thread, info, args[2], line, hook_now(thread), NULL);
     Py_RETURN_NONE;
 }
 
@@ -199,11 +208,11 @@ static int open_gate(void)
     return set_events(all);
 }
 
-/* Ids 0 to 2 have a meaning for others (debugger, coverage, profiler), 5 too (optimizer): the free
- * ones first. */
+/* Ids 0 to 2 have a meaning for others (debugger, coverage, profiler), and some take 3 or 4 without asking
+ * whether it is free. 5 is meant for optimizers, of which there is none. */
 static int take_tool(void)
 {
-    static const int order[] = {4, 3, 5, 2, 1, 0};
+    static const int order[] = {5, 4, 3, 2, 1, 0};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         if (call_monitoring("use_tool_id", "(s)", order[i], "pytrace") == 0)
             return order[i];

@@ -144,15 +144,28 @@ static inline int compat_frame_offset(const compat_frame *frame, PyCodeObject *c
     return (int)((const char *)at - code->co_code_adaptive);
 }
 
+/* Objects/codeobject.c, since 3.6 */
+struct compat_code_extra {
+    Py_ssize_t size;
+    void *extras[1];
+};
+
 /* What PyUnstable_Code_SetExtra stored under this index, or NULL. The same as PyUnstable_Code_GetExtra
- * without its checks; the layout is the one of Objects/codeobject.c since 3.6. */
+ * without its checks. */
 static inline void *compat_code_extra(PyCodeObject *code, Py_ssize_t index)
 {
-    const struct {
-        Py_ssize_t size;
-        void *extras[1];
-    } *extra = code->co_extra;
+    const struct compat_code_extra *extra = code->co_extra;
     return extra != NULL && index < extra->size ? extra->extras[index] : NULL;
+}
+
+/* Gives back the places behind `index` that nobody uses. The interpreter makes one for everybody who has
+ * asked for an index, and when the code object ends calls each one's function, with NULL; which may be
+ * gone by then, where it is a callback of ctypes. */
+static inline void compat_code_extra_trim(PyCodeObject *code, Py_ssize_t index)
+{
+    struct compat_code_extra *extra = code->co_extra;
+    while (extra->size > index + 1 && extra->extras[extra->size - 1] == NULL)
+        extra->size--;
 }
 
 #if PY_VERSION_HEX < 0x030C0000

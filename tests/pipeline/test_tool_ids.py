@@ -68,3 +68,35 @@ with trace(output="traces.sqlite", quiet=True):
     assert (done.returncode, done.stderr) == (0, "")
     recording = Recording(0, "", "", tmp_path / "traces.sqlite", script)
     assert recording.kinds("inside") == ["call", "return"]
+
+
+if sys.version_info >= (3, 13):  # when C code got functions to fire events
+
+    def test_events_from_c_code(record: Record) -> None:
+        """As Cython fires them: for code that no frame runs, or for an object that is no code at all."""
+        recording = record(
+            """
+            import ctypes
+            start = ctypes.pythonapi._PyMonitoring_FirePyStartEvent
+            end = ctypes.pythonapi._PyMonitoring_FirePyReturnEvent
+            start.argtypes = [ctypes.c_char_p, ctypes.py_object, ctypes.c_int32]
+            end.argtypes = [*start.argtypes, ctypes.py_object]
+            def compiled(a, b, *rest, c=1):
+                cell = a
+                return lambda: cell
+            def generator(n):
+                yield n
+            def caller():
+                for like in (compiled.__code__, generator.__code__, object(), 1, "text", None):
+                    active = ctypes.create_string_buffer(bytes([255, 255]))
+                    start(active, like, 0)
+                    end(active, like, 0, 5)
+            for _ in range(100):
+                caller()
+            print("done")
+            """
+        )
+        assert recording.stdout == "done\n"
+        assert recording.kinds("compiled") == recording.kinds("generator") == ["call", "return"] * 100
+        assert recording.of("call", func="compiled")[0].args == []
+        assert {event.value for event in recording.of("return", func="compiled")} == {"5"}
