@@ -15,7 +15,7 @@ SOURCES := setup.py pyproject.toml pytrace.py \
 		\( -name '*.[ch]' ! -name unprintable.h \) -o \( -name '*.py' ! -name trace_pb2.py \) \
 		-o -name '*.sql' -o -name '*.proto' -o -name '*.pth')
 
-.PHONY: help demo test test-all lint sanitize fuzz bench suites clean
+.PHONY: help demo test test-all lint sanitize fuzz bench suites cpython clean
 .DELETE_ON_ERROR:
 
 help:            ## this list
@@ -47,6 +47,9 @@ bench: $(VENV)/.installed $(VENV)/.bench  ## measure the costs, side by side wit
 
 suites: $(VENV)/.installed $(VENV)/.suites  ## the tests of other projects bare and under pytrace, side by side
 	$(VENV)/bin/python tests/suites/projects.py $(ARGS)
+
+cpython: $(VENV)/.installed  ## CPython's own tests bare and under pytrace, side by side; takes an hour
+	$(VENV)/bin/python tests/suites/cpython.py $(ARGS)
 
 clean:           ## remove whatever was made here
 	rm -rf .venv .venv-* build dist *.egg-info traces.sqlite* .pytest_cache .mypy_cache .ruff_cache .hypothesis

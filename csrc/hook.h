@@ -178,7 +178,7 @@ HOT uint8_t *hook_arguments(uint8_t *p, uint8_t *end, const struct code_info *in
 HOT void hook_enter(struct thread *thread, PyCodeObject *code, struct code_info *info, const compat_frame *frame,
                     enum event_kind kind, PyObject *exception)
 {
-    if (UNLIKELY(info->coroutine))
+    if (UNLIKELY(info->coroutine) && frame != NULL)
         hook_coroutine_entered(thread, frame);
     uint64_t now = hook_now(thread);
     if (UNLIKELY(thread->top == thread->end) && !hook_grow(thread))

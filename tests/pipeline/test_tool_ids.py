@@ -86,8 +86,10 @@ if sys.version_info >= (3, 13):  # when C code got functions to fire events
                 return lambda: cell
             def generator(n):
                 yield n
+            async def coroutine(n):
+                return n
             def caller():
-                for like in (compiled.__code__, generator.__code__, object(), 1, "text", None):
+                for like in (compiled.__code__, generator.__code__, coroutine.__code__, object(), 1, "text", None):
                     active = ctypes.create_string_buffer(bytes([255, 255]))
                     start(active, like, 0)
                     end(active, like, 0, 5)
@@ -97,6 +99,7 @@ if sys.version_info >= (3, 13):  # when C code got functions to fire events
             """
         )
         assert recording.stdout == "done\n"
-        assert recording.kinds("compiled") == recording.kinds("generator") == ["call", "return"] * 100
+        assert recording.kinds("compiled") == ["call", "return"] * 100
+        assert recording.kinds("coroutine") == recording.kinds("generator") == ["call", "return"] * 100
         assert recording.of("call", func="compiled")[0].args == []
         assert {event.value for event in recording.of("return", func="compiled")} == {"5"}
