@@ -11,6 +11,7 @@ import pytest
 
 from dumping import REFUSED, Dumper, TestRing
 from handmade import Handmade
+from pytracer.abandoned import SHARED_MEMORY, abandoned_rings
 from recording import PYTRACE, environment, run, write
 
 SOMEBODY = 65534
@@ -111,6 +112,23 @@ def test_nobody_else_may_read_it(tmp_path: Path) -> None:
     shown = done.stdout.split("\n")
     assert {*shown} == {"", "pytrace 0o600", "traces.sqlite 0o600"}
     assert shown.count("traces.sqlite 0o600") == 3  # itself, -wal, -shm
+
+
+if os.geteuid() == 0:
+
+    @pytest.mark.parametrize("size", [100_000, 1 << 40])
+    def test_names_that_somebody_has_planted(size: int) -> None:
+        """What looks like a recording that was cut off, but is another's, is neither saved nor removed."""
+        path = Path(SHARED_MEMORY, f"pytrace-{os.getuid()}-999999999-{os.urandom(8).hex()}")
+        with path.open("wb") as file:
+            file.write(b"\xff" * 5000)
+            file.truncate(size)
+        try:
+            os.chown(path, SOMEBODY, -1)
+            assert str(path) not in [*abandoned_rings()]
+            assert path.stat().st_size == size
+        finally:
+            path.unlink()
 
 
 # ---- what is loaded ----------------------------------------------------------------------------
