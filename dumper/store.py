@@ -108,15 +108,17 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 PUT_TYPE = "INSERT OR REPLACE INTO type (run, number, name) VALUES (?, ?, ?)"
 
-# The oldest segment of all runs. The ones that this run still writes to (?1) are not up for it: their
-# chunks are in the ring, and would come back.
+# The oldest segment of all runs. The ones that a run still writes to are not up for it: their chunks are
+# in a ring, and would come back. Of other runs than this one (?1) that is not known: one may have been cut
+# off for good. So theirs go when nothing else is left.
 OLDEST = """
 SELECT s.id, s.run, s.count,
        r.clock_epoch_ns + CAST((s."end" - r.clock_epoch_units) * (r.clock_scale / 4294967296.0) AS INTEGER)
 FROM run r JOIN segment s ON s.id = (
-    SELECT id FROM segment WHERE run = r.id AND (complete OR run <> ?1) ORDER BY "end" LIMIT 1)
+    SELECT id FROM segment WHERE run = r.id AND (complete OR r.finished IS NOT NULL) ORDER BY "end" LIMIT 1)
 ORDER BY 4 LIMIT 1
 """
+OLDEST_UNFINISHED = OLDEST.replace("(complete OR r.finished IS NOT NULL)", "run <> ?1")
 EVICTED = """
 UPDATE run SET evicted = evicted + ?2, evicted_until = max(coalesce(evicted_until, ?3), ?3) WHERE id = ?1
 """
@@ -269,7 +271,8 @@ class Store:
 
     def _evict_some(self, excess: int) -> None:
         for _ in range(EVICT_AT_ONCE):
-            row: Any = self._db.execute(OLDEST, (self.run,)).fetchone()
+            row: Any = self._db.execute(OLDEST).fetchone()
+            row = row or self._db.execute(OLDEST_UNFINISHED, (self.run,)).fetchone()
             if row is None:
                 return
             segment, run, count, until = row

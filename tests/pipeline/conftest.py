@@ -2,12 +2,14 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 import mortal
+import small_disk
 from recording import Record, record
 
 # about sys.monitoring, which came with 3.12
@@ -26,3 +28,10 @@ def mortal_fixture(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     that run side by side share it."""
     folder = tmp_path_factory.getbasetemp()
     return mortal.environment((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "mortal")
+
+
+@pytest.fixture(name="small_disk")
+def small_disk_fixture(tmp_path: Path) -> Iterator[small_disk.SmallDisk]:
+    """A file system of 8 MB in the test's folder."""
+    with small_disk.small_disk(tmp_path / "disk") as disk:
+        yield disk

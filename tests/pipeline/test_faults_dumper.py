@@ -3,14 +3,18 @@ The program goes on as if nothing had happened; what it says that it did is in t
 lost."""
 
 import os
+import shutil
 import signal
+import sqlite3
+import time
 from pathlib import Path
 
 import pytest
 
 import mortal
 from beside import PYTRACE, run
-from counted import RING_FOLDER, Counted, wait_for
+from counted import RING_FOLDER, Counted, compiled, wait_for
+from small_disk import SmallDisk
 
 # Works in slot N for each line "N times" that it reads, and says so.
 OBEYING = """
@@ -84,3 +88,170 @@ def test_killed_at_each_step(tmp_path: Path, step: str) -> None:
     errors = end(program)
     assert "none lost" in errors
     program.check(*range(9))
+
+
+# ---- stopped ----------------------------------------------------------------------------------------
+
+
+def test_stopped(tmp_path: Path) -> None:
+    """The ring is full for long: the program goes on, and each event is stored or counted as lost."""
+    program = obeying(tmp_path, "--buffer-size", "256k")
+    dumper = program.dumper()
+    os.kill(dumper, signal.SIGSTOP)
+    work(program, 1, 20000)
+    os.kill(dumper, signal.SIGCONT)
+    work(program, 2, 100)
+    errors = end(program)
+    ((lost,),) = program.rows("SELECT lost FROM run")
+    assert lost > 0
+    assert f"{lost:,} events lost" in errors
+    assert program.rows("SELECT lost FROM process") == [(lost,)]
+    calls = 1 + 3 + sum(program.count(slot)[0] for slot in range(3))  # of the module, do and work
+    assert program.query("i", "SELECT count(*) FROM event WHERE kind <> 'lost'") == [(2 * calls - lost,)]
+    ((told,),) = program.query(
+        "i", "SELECT sum(CAST(a.value AS INTEGER)) FROM event e JOIN argument a ON a.event = e.id"
+        " WHERE e.kind = 'lost'"
+    )  # fmt: skip
+    assert told == lost
+    program.check(0, spoilt=(1, 2))
+
+
+def test_stopped_when_the_program_ends(tmp_path: Path) -> None:
+    """The program does not wait for long; all is saved when the dumper goes on."""
+    program = obeying(tmp_path)
+    dumper = program.dumper()
+    os.kill(dumper, signal.SIGSTOP)
+    work(program, 1)
+    program.process.stdin.close()  # type: ignore[union-attr]
+    program.process.stdin = None
+    start = time.monotonic()
+    assert program.ended() == 0
+    assert time.monotonic() - start < 15
+    os.kill(dumper, signal.SIGCONT)
+    assert "not yet saved; that goes on in the background" in program.over()
+    program.check(0, 1)
+
+
+# ---- trouble with the disk --------------------------------------------------------------------------
+
+# Each write and sync of the database takes long; counted, so that the test knows that it did.
+SLOW_DISK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+#include <sys/types.h>
+
+static void slowly(void) { nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); }
+
+#define SLOW(result, name, parameters, arguments) \\
+    result name parameters \\
+    { \\
+        static result (*real) parameters; \\
+        if (!real) \\
+            real = dlsym(RTLD_NEXT, #name); \\
+        slowly(); \\
+        return real arguments; \\
+    }
+SLOW(int, fsync, (int fd), (fd))
+SLOW(int, fdatasync, (int fd), (fd))
+SLOW(ssize_t, pwrite64, (int fd, const void *data, size_t size, off64_t at), (fd, data, size, at))
+SLOW(ssize_t, pwrite, (int fd, const void *data, size_t size, off_t at), (fd, data, size, at))
+"""
+
+
+def test_a_slow_disk(tmp_path: Path) -> None:
+    library = compiled(tmp_path / "slow.so", SLOW_DISK)
+    (folder := tmp_path / "program").mkdir()
+    program = obeying(folder, LD_PRELOAD=library)
+    for slot in range(1, 6):
+        work(program, slot, 5000)
+    assert "none lost" in end(program)
+    program.check(*range(6))
+
+
+def test_a_full_disk(tmp_path: Path, small_disk: SmallDisk) -> None:
+    """Recording goes on when there is room again; what the ring can hold until then is not lost."""
+    program = obeying(small_disk.folder)
+    small_disk.fill(program.dumper())
+    work(program, 1, 10000)
+    wait_for(lambda: not small_disk.room(), "the disk to be full")
+    work(program, 2, 1000)
+    small_disk.empty()
+    work(program, 3, 1000)
+    errors = end(program)
+    assert "none lost" in errors or "could not be written to for a while" in errors
+    assert program.rows("SELECT lost, refused FROM run") == [(0, 0)]
+    program.check(0, 1, 2, 3)
+    assert program.rows("PRAGMA integrity_check") == [("ok",)]
+
+
+def test_locked_by_another(tmp_path: Path) -> None:
+    program = obeying(tmp_path)
+    other = sqlite3.connect(program.database, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    work(program, 1, 5000)
+    other.execute("ROLLBACK")
+    other.close()
+    end(program)
+    assert program.rows("SELECT lost, refused FROM run") == [(0, 0)]
+    program.check(0, 1)
+
+
+def test_the_folder_is_removed(tmp_path: Path) -> None:
+    """What comes afterwards is in a new database, once there is the folder again."""
+    (tmp_path / "sub").mkdir()
+    program = obeying(tmp_path, "-o", "sub/traces.sqlite")
+    program.database = tmp_path / "sub" / "traces.sqlite"
+    wait_for(lambda: program.rows("SELECT sum(count) FROM segment")[0][0], "the first events")
+    shutil.rmtree(tmp_path / "sub")
+    work(program, 1, 5000)
+    (tmp_path / "sub").mkdir()
+    work(program, 2)
+    errors = end(program)
+    assert "the file was taken away while recording, and a new one begun" in errors
+    program.check(1, 2, spoilt=(0,))
+
+
+# ---- two of them ------------------------------------------------------------------------------------
+
+
+# Strings that do not get much smaller when compressed: as many for each line as it says.
+NOISY = """
+def noise(data):
+    counts[0] += 1
+
+for line in sys.stdin:
+    for _ in range(int(line)):
+        noise(os.urandom(100).hex())
+    print("done", flush=True)
+"""
+
+
+def test_two_recordings_into_one_small_database(tmp_path: Path) -> None:
+    """While a third process reads. Each event is in it or counted as removed, and it stays small."""
+    limit = 1 << 20
+    programs = []
+    for name in ("one", "two"):
+        (folder := tmp_path / name).mkdir()
+        programs.append(Counted(folder, NOISY, "-o../traces.sqlite", "--max-size", str(limit)))
+        programs[-1].database = tmp_path / "traces.sqlite"
+    files = [tmp_path / f"traces.sqlite{suffix}" for suffix in ("", "-wal")]
+    largest = 0
+    for _ in range(20):
+        for program in programs:
+            program.say("700")
+        for program in programs:
+            assert program.line() == "done"
+        newest = "SELECT count(*) FROM event WHERE func = 'noise' AND time > 0"
+        assert programs[0].query("i", newest)[0][0] >= 0
+        largest = max(largest, sum(file.stat().st_size for file in files if file.exists()))
+    for program in programs:
+        end(program)
+    rows = programs[0].rows(
+        "SELECT run.lost, run.refused, run.evicted + (SELECT sum(count) FROM segment WHERE run = run.id),"
+        " run.evicted > 0, exit_status FROM run"
+    )
+    assert rows == [(0, 0, 2 * (1 + 20 * 700), 1, 0)] * 2
+    a_pass = 4 << 20  # a sixteenth of the ring, before it is compressed
+    assert largest <= limit + 2 * a_pass
+    assert programs[0].rows("PRAGMA integrity_check") == [("ok",)]

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+import mortal
+from beside import PYTRACE, run
 from counted import Counted
+from small_disk import SmallDisk
 
 SCRIBBLES = {
     "bodies": ("scribble_over_chunks(0)", 1),
@@ -48,3 +51,34 @@ def test_a_process_writes_over_the_ring(
     program.check(0, 1, spoilt=(2,))
     assert program.rows("SELECT refused, lost FROM run") == [(refused, 0)]
     assert ("1 chunk unreadable" in errors) == bool(refused)
+
+
+@pytest.mark.parametrize("end", ["sys.exit(0)", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_shared_memory_is_full(tmp_path: Path, small_disk: SmallDisk, end: str) -> None:
+    """The ring is made in the temporary folder, and nothing stays there either."""
+    memory = small_disk.folder if small_disk.mounted else tmp_path / "missing"
+    variables = mortal.with_memory(tmp_path / "python", memory)
+    (folder := tmp_path / "program").mkdir()
+    temporary = Path(variables["TMPDIR"])
+    program = Counted(folder, f"do(0)\n{end}", memory=temporary, **variables)
+    status = program.ended()
+    errors = program.over()
+    assert f"pytrace: {memory} has no place for 64 MiB" in errors
+    assert f"using {temporary}, slower" in errors
+    assert program.rows("SELECT exit_status, lost FROM run") == [(status, 0)]
+    program.check(0)
+    assert [path.name for path in temporary.iterdir()] == ["pytracer"]
+
+
+def test_there_is_room_nowhere(tmp_path: Path) -> None:
+    """It says so, and nothing is run."""
+    (memory := tmp_path / "memory").mkdir()
+    variables = mortal.with_memory(tmp_path / "python", memory)
+    command = ["sh", "-c", 'ulimit -f 1000; exec "$@"', "sh", *PYTRACE, "-c", "print(1)"]
+    done = run(command, tmp_path, **variables)
+    assert done.status == 2
+    assert done.stdout == b""
+    assert b"there is no place for the buffer of 64 MiB" in done.stderr
+    assert not list(memory.iterdir())
+    assert [path.name for path in Path(variables["TMPDIR"]).iterdir()] == ["pytracer"]
+    assert not (tmp_path / "traces.sqlite").exists()

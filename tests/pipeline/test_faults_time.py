@@ -1,13 +1,10 @@
 """Clocks that are set, and counters that jump: the times of a recording stay in order."""
 
-import os
-import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from counted import Counted
+from counted import Counted, compiled
 
 # The wall clock goes back by a minute at every look.
 BACKWARDS = """
@@ -42,10 +39,7 @@ def check_times(program: Counted) -> list[int]:
 
 
 def test_the_wall_clock_is_set_back(tmp_path: Path) -> None:
-    library = tmp_path / "backwards.so"
-    compiler = shlex.split(os.environ.get("CC", "cc"))
-    command = [*compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", library, "-ldl"]
-    subprocess.run(command, input=BACKWARDS, text=True, check=True)
+    library = compiled(tmp_path / "backwards.so", BACKWARDS)
     (folder := tmp_path / "program").mkdir()
     source = """
     import time
@@ -53,7 +47,7 @@ def test_the_wall_clock_is_set_back(tmp_path: Path) -> None:
     do(0)
     assert time.time() < first
     """
-    program = Counted(folder, source, LD_PRELOAD=str(library))
+    program = Counted(folder, source, LD_PRELOAD=library)
     assert program.ended() == 0
     program.over()
     program.check(0)
