@@ -14,7 +14,9 @@ from typing import NamedTuple
 VARIABLE = b"PYTRACE_RING="
 PROGRAM = b"program:"
 YOUNG_SECONDS = 5.0  # since it was started, or became what it is
-UNSET_SECONDS = 1.0  # for the kernel to give a program that begins (exec) its environment
+NEW_SECONDS = (
+    1.0  # for the kernel to give a program that begins (exec) its environment; for a fork to register
+)
 PIDS = 1 << 22  # more than there are
 KERNEL = (0, 2)  # parents of kernel threads
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -75,11 +77,11 @@ def _young() -> Iterator[tuple[int, float, Stat]]:
 def _belongs(pid: int, ring: bytes, age: float) -> bool:
     with suppress(OSError):  # another user's, or it has just ended
         with open(f"/proc/{pid}/environ", "rb") as file:
-            environment = file.read().split(b"\0")
-        if VARIABLE + ring in environment or VARIABLE + PROGRAM + ring in environment:
-            return True
-        with open(f"/proc/{pid}/maps", "rb") as file:
-            if ring in file.read():
-                return True
-        return environment == [b""] and age < UNSET_SECONDS
+            environment = file.read()
+        if VARIABLE in environment:
+            words = environment.split(b"\0")
+            return VARIABLE + ring in words or VARIABLE + PROGRAM + ring in words
+        if age < NEW_SECONDS:
+            with open(f"/proc/{pid}/maps", "rb") as file:
+                return ring in file.read() or not environment
     return False

@@ -103,6 +103,7 @@ class Processes:
         self._poll = select.poll()
         self._checked = 0.0
         self._program = 0  # pid of the first
+        self._program_fds: set[int] = set()  # of it, while it runs
         self._starting: list[int] = []
         self.count = 0  # registered so far
         self.running: list[Process] = []  # those whose end has not been dealt with
@@ -150,6 +151,8 @@ class Processes:
         for process in new:
             if process.pidfd is not None:
                 self._poll.register(process.pidfd, select.POLLIN)
+                if process.pid == self._program:
+                    self._program_fds.add(process.pidfd)
         self.running += new
         return new
 
@@ -188,11 +191,17 @@ class Processes:
         return not self._starting and all(process.ended() for process in self.running)
 
     def wait(self, seconds: float) -> None:
-        """Waits, but no longer than until one of them ends."""
-        for pidfd, _ in self._poll.poll(seconds * 1000):
-            self._forget(pidfd)  # it would be ready from now on
+        """Waits, but no longer than until the program ends; when it has ended, than until another one does.
+        Woken by each of many that live for a moment, the dumper would take their time."""
+        end = time.monotonic() + seconds
+        while died := self._poll.poll(max(0.0, end - time.monotonic()) * 1000):
+            for pidfd, _ in died:
+                self._forget(pidfd)  # it would be ready from now on
             self._checked = 0.0
+            if not self._program_fds:
+                return
 
     def _forget(self, pidfd: int) -> None:
+        self._program_fds.discard(pidfd)
         with suppress(KeyError):
             self._poll.unregister(pidfd)
