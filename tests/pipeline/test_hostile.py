@@ -116,6 +116,19 @@ def test_nobody_else_may_read_it(tmp_path: Path) -> None:
 
 if os.geteuid() == 0:
 
+    def test_options_that_somebody_has_planted(tmp_path: Path) -> None:
+        """In a folder that is not theirs; in their own they count, as their program does."""
+        write(tmp_path, "pyproject.toml", "[tool.pytrace]\noutput = 'theirs.sqlite'")
+        os.chown(tmp_path / "pyproject.toml", SOMEBODY, -1)
+        done = run([*PYTRACE, "-q", "-c", "pass"], tmp_path)
+        assert done.stderr.splitlines() == [
+            "pytrace: pyproject.toml was put here by another user: its [tool.pytrace] is left aside"
+        ]
+        assert (tmp_path / "traces.sqlite").exists()
+        os.chown(tmp_path, SOMEBODY, -1)
+        assert run([*PYTRACE, "-q", "-c", "pass"], tmp_path).stderr == ""
+        assert (tmp_path / "theirs.sqlite").exists()
+
     @pytest.mark.parametrize("size", [100_000, 1 << 40])
     def test_names_that_somebody_has_planted(size: int) -> None:
         """What looks like a recording that was cut off, but is another's, is neither saved nor removed."""
@@ -153,6 +166,11 @@ def test_nothing_is_loaded_from_the_current_folder(tmp_path: Path) -> None:
         done = run([*PYTRACE, *command], tmp_path)
         assert done.returncode in (0, 1), (command, done.stderr)
         assert not (tmp_path / "loaded").exists(), (command, (tmp_path / "loaded").read_text())
+
+
+def test_a_pipe_instead_of_options(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pyproject.toml")
+    assert run([*PYTRACE, "-q", "-c", "print(1)"], tmp_path).stdout == "1\n"
 
 
 # ---- what is read ------------------------------------------------------------------------------
