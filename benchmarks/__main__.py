@@ -72,6 +72,9 @@ def main() -> int:
         minutes=arguments.minutes,
     )
     os.environ["BENCHMARK_CLOCK"] = "thread" if arguments.cpu_time else ""
+    say(
+        f"load average {os.getloadavg()[0]:.1f}: on a busy machine elapsed times are longer, and dumpers late"
+    )
     prepare()
     failed = False
     made: list[tuple[str, ...]] = []

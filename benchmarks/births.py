@@ -22,18 +22,35 @@ def rows(options: Options) -> list[Row]:
     made, lines = [], []
     for kind, what, often, unit, units, must, aim in KINDS:
         times: dict[str, list[float]] = {"bare": [], "everything": [], "own": []}
+        used: dict[str, list[float]] = {name: [] for name in times}
         for _ in range(rounds):
             for name, of in times.items():
                 env = OWN if name == "own" else {}
-                of += run_script("births.py", kind, often, recorded=name != "bare", env=env).said
+                said = run_script("births.py", kind, often, recorded=name != "bare", env=env).said
+                of += said["times"]
+                used[name].append(said["processor"])
         bare, all_, own = (statistics.median(of) * units for of in times.values())
-        least, most = (min(of) * units for of in (times["bare"], times["everything"]))
-        lines.append((what, unit, *(f"{x:.1f}" for x in (bare, all_, own, least, most))))
+        bare_used, all_used, own_used = (statistics.median(of) * units for of in used.values())
+        figures = (bare, all_, own, bare_used, all_used, own_used)
+        lines.append((what, unit, *(f"{figure:.1f}" for figure in figures)))
         made.append(
             Row(
-                what, must, aim, f"+{all_ - bare:.1f} {unit} ({own - bare:+.1f} with own code recorded alone)"
+                what,
+                must,
+                aim,
+                f"{all_ - bare:+.1f} {unit} ({own - bare:+.1f} with own code recorded alone); "
+                f"of processor time {all_used - bare_used:+.1f} ({own_used - bare_used:+.1f})",
             )
         )
-    heads = ("start and end", "unit", "bare", "recorded", "own code", "least bare", "least recorded")
+    heads = (
+        "start and end",
+        "unit",
+        "bare",
+        "recorded",
+        "own code",
+        "processor: bare",
+        "recorded",
+        "own code",
+    )
     say(table(heads, lines))
     return made
