@@ -275,10 +275,12 @@ static uint8_t *definition_open(int kind, size_t size, uint8_t **record, uint8_t
 {
     if (definitions.ring == NULL)
         return NULL;
+    /* Asked first: a definition that finds no chunk is no event that is lost. It is tried again at the next one. */
+    if ((size_t)(definitions.end - definitions.next) < size && !stream_claim(&definitions))
+        return NULL;
     uint8_t *p = stream_reserve(&definitions, size);
     if (p == NULL)
         return NULL;
-    definitions.lost = 0; /* what was not defined is defined at its next event */
     *record = wire_open(p, 1);
     *body = wire_open(*record, kind);
     return *body;

@@ -250,6 +250,7 @@ static uint8_t *put_lost(struct thread *thread, uint8_t *p, uint64_t now)
  * whoever had it claims another with its next record. All of it under the GIL, which a thread holds
  * while it writes a record; and under threads_lock, because a thread ends without the GIL. */
 static struct thread *oldest, *newest;
+static size_t held; /* how many they are */
 
 static void hold_no_more(struct thread *thread)
 {
@@ -259,18 +260,23 @@ static void hold_no_more(struct thread *thread)
     *(thread->newer != NULL ? &thread->newer->older : &newest) = thread->older;
     thread->older = thread->newer = NULL;
     thread->holds = false;
+    held--;
 }
 
 static void hold(struct thread *thread)
 {
     hold_no_more(thread);
     thread->holds = true;
+    held++;
     thread->older = newest;
     *(newest != NULL ? &newest->newer : &oldest) = thread;
     newest = thread;
 }
 
 #define GIVE_BACK 2 /* chunks, for each one claimed: so that their number goes down */
+/* A part of the ring that threads may hold anyway: where chunks wait for the dumper, and not with threads,
+ * to seal those in use would only make more of them, each nearly empty. */
+#define MAY_HOLD 8
 
 /* True while a record of this thread may be half written: --repr runs the program's code, which may
  * let go of the GIL. */
@@ -287,7 +293,7 @@ static void share_chunks(struct thread *thread)
     if (thread->stream.chunk != NULL)
         hold(thread);
     if (stream_is_crowded(&thread->stream)) {
-        int left = GIVE_BACK;
+        int left = held > thread->stream.ring->chunk_count / MAY_HOLD ? GIVE_BACK : 0;
         for (struct thread *other = oldest, *next; other != NULL && left > 0; other = next) {
             next = other->newer;
             if (other == thread || is_writing(other, here))
