@@ -14,11 +14,9 @@ from typing import NamedTuple
 VARIABLE = b"PYTRACE_RING="
 PROGRAM = b"program:"
 YOUNG_SECONDS = 5.0  # since it was started, or became what it is
-NEW_SECONDS = (
-    1.0  # for the kernel to give a program that begins (exec) its environment; for a fork to register
-)
+NEW_SECONDS = 1.0  # for a fork to register; for the kernel to give a program that begins its environment
 PIDS = 1 << 22  # more than there are
-KERNEL = (0, 2)  # parents of kernel threads
+KERNEL_THREAD = 0x00200000  # PF_KTHREAD
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -26,7 +24,7 @@ class Stat(NamedTuple):
     """From /proc/PID/stat; see proc_pid_stat(5)."""
 
     zombie: bool
-    parent: int  # pid
+    flags: int  # of the kernel
     start_time: int  # clock ticks since boot
     exit_code: int  # as wait(2) gives it; of a zombie
 
@@ -38,7 +36,7 @@ def read_stat(pid: int) -> Stat | None:
             fields = file.read().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return Stat(fields[0] == b"Z", int(fields[1]), int(fields[19]), int(fields[49]))
+    return Stat(fields[0] == b"Z", int(fields[6]), int(fields[19]), int(fields[49]))
 
 
 def expected(ring: bytes, replaced: dict[int, float], is_known: Callable[[int, int], bool]) -> bool:
@@ -47,10 +45,14 @@ def expected(ring: bytes, replaced: dict[int, float], is_known: Callable[[int, i
     replaced: pids of those that have become another program, and when, time.monotonic(). is_known(pid,
     start time): it has registered."""
     now = time.monotonic()
-    if any(now - since < YOUNG_SECONDS and _belongs(pid, ring, 0.0) for pid, since in replaced.items()):
+    if any(
+        now - since < YOUNG_SECONDS and _belongs(pid, ring, now - since) for pid, since in replaced.items()
+    ):
         return True
     for pid, age, stat in _young():
-        if pid == os.getpid() or stat.zombie or stat.parent in KERNEL or is_known(pid, stat.start_time):
+        if pid == os.getpid() or stat.zombie or stat.flags & KERNEL_THREAD:
+            continue
+        if is_known(pid, stat.start_time):
             continue
         if _belongs(pid, ring, age):
             return True
@@ -62,7 +64,7 @@ def _young() -> Iterator[tuple[int, float, Stat]]:
     nobody but the newest have to be looked at."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
     with open("/proc/loadavg", "rb") as file:
-        newest = int(file.read().split()[4])  # behind the list: none in it is newer
+        newest = int((file.read().split() + [b"0"] * 5)[4])  # behind the list: none in it is newer
     now = time.clock_gettime(time.CLOCK_BOOTTIME)
     for pid in sorted(pids, key=lambda pid: (newest - pid) % PIDS):
         stat = read_stat(pid)
