@@ -89,7 +89,8 @@ if sys.version_info >= (3, 13):  # when C code got functions to fire events
             async def coroutine(n):
                 return n
             def caller():
-                for like in (compiled.__code__, generator.__code__, coroutine.__code__, object(), 1, "text", None):
+                codes = [function.__code__ for function in (compiled, generator, coroutine)]
+                for like in [*codes, object(), 1, "text", None]:
                     active = ctypes.create_string_buffer(bytes([255, 255]))
                     start(active, like, 0)
                     end(active, like, 0, 5)

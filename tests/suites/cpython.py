@@ -59,9 +59,18 @@ MODULES = """
 """
 
 
+# Some of them, so quick that they are run together, as a test (test_cpython.py).
+QUICK = """
+    test_frame test_generators test_generator_stop test_genexps test_coroutines test_asyncgen
+    test_exception_group test_exception_variations test_except_star test_raise test_with test_yield_from
+    test_contextlib test_scope test_super test_patma test_positional_only_arg test_unpack_ex test_dynamic
+    test_sys_setprofile test_bdb test_code test_dynamicclassattribute test_funcattrs
+"""
+
+
 @dataclass
 class Run:
-    """What came of one run of one module."""
+    """What came of one run of one module, or of several in one process."""
 
     seconds: float
     outcomes: dict[str, str] = field(default_factory=dict)
@@ -106,17 +115,24 @@ def from_log(text: str) -> Iterator[tuple[str, str]]:
         yield "state behind a test: " + re.sub(r"\d+|0x[0-9a-f]+", "…", warning), "WARNING"
 
 
+def available(modules: str) -> list[str]:
+    """Those that this Python has; some come without their tests."""
+    return [name for name in modules.split() if find_spec("test") and find_spec(f"test.{name}")]
+
+
 def run(module: str, recorded: bool, label: str) -> Run:
+    """`module`: one, or several with spaces between them."""
     with tempfile.TemporaryDirectory(prefix="suites-") as folder:
         xml = Path(folder) / "results.xml"
         pytrace = ["-m", "pytracer", "-q", "-o", f"{folder}/traces.sqlite"]
-        test = [*INSTEAD.get(module, ["-m", "test"]), "-v", "-u", RESOURCES, "--junit-xml", str(xml), module]
+        test = [*INSTEAD.get(module, ["-m", "test"]), "-v", "-u", RESOURCES, "--junit-xml", str(xml)]
         LOGS.mkdir(parents=True, exist_ok=True)
-        log = LOGS / f"{sys.version_info.major}.{sys.version_info.minor}-{module}-{label}.log"
+        name = "quick" if " " in module else module
+        log = LOGS / f"{sys.version_info.major}.{sys.version_info.minor}-{name}-{label}.log"
         start = time.monotonic()
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, *(pytrace if recorded else []), *test],
+                [sys.executable, *(pytrace if recorded else []), *test, *module.split()],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -164,7 +180,7 @@ def compare(module: str) -> tuple[str, list[Difference]]:
         reasons = (
             reason
             for versions, pattern, reason in KNOWN
-            if sys.version_info[:2] in versions and fnmatchcase(f"{module}:{difference.test}", pattern)
+            if sys.version_info[:2] in versions and fnmatchcase(difference.test, pattern)
         )
         difference.known = next(reasons, "")
     explained = {difference.test for difference in differences.values() if difference.known}
@@ -179,10 +195,9 @@ def main() -> int:
     parser.add_argument("-j", type=int, default=1, help="modules at a time (1)", metavar="N", dest="jobs")
     parser.add_argument("modules", nargs="*", metavar="MODULE")
     options = parser.parse_args()
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a shell's background job would hand on "ignore"
-    modules = options.modules or [name for name in MODULES.split() if find_spec(f"test.{name}")]
+    # Else a shell's background job hands on that it is to be ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    modules = options.modules or available(MODULES)
     tests = unknown = 0
     with ThreadPoolExecutor(options.jobs) as pool:
         for summary, differences in pool.map(compare, modules):

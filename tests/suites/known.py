@@ -1,6 +1,39 @@
-"""Tests of CPython that see their recording, and why; see docs/limits.md. Read by cpython.py.
+"""Tests of CPython that see their recording, and why; docs/limits.md has it in words. Read by cpython.py.
 
-A row: the versions of Python, a pattern for MODULE:TEST as cpython.py prints them, the reason.
+A row: the versions of Python, a pattern for a test's name, the reason.
 """
 
-KNOWN: list[tuple[set[tuple[int, int]], str, str]] = []
+V311, V312, V313, V314, V315 = ((3, minor) for minor in range(11, 16))
+
+KNOWN: list[tuple[set[tuple[int, int]], str, str]] = [
+    (
+        {V313, V314, V315},
+        "test.test_pdb.*",
+        "opcode events of sys.settrace are lost beside any tool of sys.monitoring (cpython#157900)",
+    ),
+    (
+        {V311, V312, V313, V314, V315},
+        "test.test_dis.*specialize*",
+        "dis(adaptive=True) shows the instructions that run: instrumented from 3.12, unspecialized on 3.11",
+    ),
+    (
+        {V311, V312, V313, V314, V315},
+        "test.test_dis.*test_loop_quicken",
+        "dis(adaptive=True) shows the instructions that run: instrumented from 3.12, unspecialized on 3.11",
+    ),
+    (
+        {V311, V312, V313, V314, V315},
+        "test.test_dis.*test_super_instructions",
+        "dis(adaptive=True) shows the instructions that run: instrumented from 3.12, unspecialized on 3.11",
+    ),
+    (
+        {V311},
+        "test.test_frame.*test_sneaky_frame_object",
+        "a profile function makes a frame object of each call, at its beginning",
+    ),
+    (
+        {V311},
+        "test.test_profile.ProfileTest.*",
+        "profile sees the return of the sys.setprofile that started it",
+    ),
+]
