@@ -19,6 +19,8 @@ from .ring import Ring
 from .store import Refused, Run, Step, Store, no_step
 from .summary import summary
 
+TEXTS = {"recording", "output", "command", "directory", "python"}  # settings
+NUMBERS = ("max_size", "max_traces", "pid")
 TITLE_LENGTH = 120
 ATTACH_SECONDS = 10.0  # for the ring to be finished: the launcher makes it while this process starts
 
@@ -32,6 +34,10 @@ def main(path: str) -> int:
     except OSError as error:
         return 0 if error.errno == errno.EBUSY else 1
     settings = ring.settings()
+    if not _are_whole(settings):
+        ring.say(abi.STATE_REFUSED, "pytrace: the buffer was written over; what is in it cannot be saved")
+        os.unlink(path)
+        return 1
     epoch_ns, epoch_units = ring.epoch()
     run = Run(
         recording=settings["recording"],
@@ -73,6 +79,11 @@ def main(path: str) -> int:
     with suppress(FileNotFoundError):
         os.unlink(path)
     return 0
+
+
+def _are_whole(settings: dict[str, str]) -> bool:
+    """False: the program has written over them."""
+    return settings.keys() >= TEXTS and all(settings.get(name, "").isdecimal() for name in NUMBERS)
 
 
 def _finish(pump: Pump, settings: dict[str, str]) -> str:

@@ -53,8 +53,8 @@ class Process:
             return
         try:
             self.pidfd = os.pidfd_open(self.pid)
-        except OSError:
-            return  # it has been reaped already, or there are too many
+        except (OSError, OverflowError):
+            return  # it has been reaped already, there are too many, or this is no pid
         stat = read_stat(self.pid)
         if stat is None or stat.start_time != self.start_time:
             self.close()  # another process has its pid now

@@ -15,6 +15,7 @@ EXITED: int = lib.PROCESS_EXITED
 SAVED: int = lib.PROCESS_SAVED
 
 LOST_MAX = 1 << 48
+SQL_MAX = (1 << 63) - 1  # a larger number was written over: it becomes one that can be stored
 
 STATE_STARTING: int = lib.DUMPER_STARTING
 STATE_READY: int = lib.DUMPER_READY
@@ -76,7 +77,7 @@ class Ring:
 
     def epoch(self) -> tuple[int, int]:
         """A moment in ns since 1970, and the same in clock units."""
-        return lib.ring_epoch_ns(self._ring), lib.ring_epoch_units(self._ring)
+        return lib.ring_epoch_ns(self._ring), lib.ring_epoch_units(self._ring) & SQL_MAX
 
     def now_ns(self) -> int:
         """ns since 1970 as the recording's events have them: setting the wall clock changes nothing."""
@@ -84,7 +85,7 @@ class Ring:
 
     def clock_scale(self) -> int:
         """ns per clock unit << 32, 0 while nobody has measured it."""
-        return int(lib.ring_clock_scale(self._ring))
+        return int(lib.ring_clock_scale(self._ring)) & SQL_MAX
 
     # ---- chunks ---------------------------------------------------------------------------
 
