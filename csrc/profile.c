@@ -302,7 +302,13 @@ static PyObject *starter_call(PyObject *self, PyObject *args, PyObject *keywords
 {
     if (hook.recording)
         set_profile(compat_thread_state());
-    return PyObject_Call(((Starter *)self)->function, args, keywords);
+    PyObject *function = ((Starter *)self)->function, *result = PyObject_Call(function, args, keywords);
+    if (result == NULL && !PyErr_ExceptionMatches(PyExc_SystemExit)) {
+        /* As _thread would, but with the program's function for sys.unraisablehook. */
+        _PyErr_WriteUnraisableMsg("in thread started by", function);
+        result = Py_NewRef(Py_None);
+    }
+    return result;
 }
 
 static PyObject *starter_repr(PyObject *self) { return PyObject_Repr(((Starter *)self)->function); }

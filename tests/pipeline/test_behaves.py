@@ -156,6 +156,19 @@ SCRIPTS = {
         thread.start()
         thread.join()
     """,
+    "exception in a thread that has no object": """
+        import _thread, sys
+        done = _thread.allocate_lock()
+        done.acquire()
+        def hook(unraisable):
+            print(unraisable.object is work, unraisable.err_msg)
+            done.release()
+        def work():
+            1 / 0
+        sys.unraisablehook = hook
+        _thread.start_new_thread(work, ())
+        done.acquire()
+    """,
     "daemon thread": """
         import threading
         started = threading.Event()
