@@ -17,7 +17,7 @@ def rows(options: Options) -> list[Row]:
         for scope, env in (("their own code", OWN), ("everything", {})):
             ran = run_script("threads.py", how, count, recorded=True, env=env)
             assert ran.recording
-            lost = exactly([ran]) if env else f"{ran.recording.lost:,} lost"
+            lost = exactly([ran]) if env else f"{ran.recording.lost:,}"
             took = ran.said["seconds"]
             measured = (
                 f"{took / bare:.2f}x of bare, +{(took - bare) / count * 1e6:.0f} µs each; "
