@@ -269,7 +269,8 @@ def create_ring(chosen: dict[str, str], command: list[str]) -> str:
         _hook.create(path, size, packed)
     except OSError as error:
         places = f"{SHARED_MEMORY}: {reason.strerror}; {folder}: {error.strerror}"
-        way = "\n  make room, or ask for less with --buffer-size" if error.errno == errno.ENOSPC else ""
+        full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.ENOMEM)  # the last: ulimit -f, ulimit -v
+        way = "\n  make room, or ask for less with --buffer-size" if full else ""
         raise Mistake(f"there is no place for the buffer of {show_size(size)} ({places}){way}") from None
     if chosen["quiet"] != "1":
         say(f"{SHARED_MEMORY} has no place for {show_size(size)} ({reason.strerror}); using {folder}, slower")

@@ -15,6 +15,7 @@ VARIABLE = "PYTRACE_RING"
 PROGRAM = "program:"  # before the path: the program itself, which is not to run without being recorded
 READY = 1  # enum dumper_state
 WAIT_SECONDS = 60.0
+ENOMEM = 12  # errno's; that module would be one more in every recorded program
 
 told_of_forks = False
 
@@ -138,6 +139,9 @@ def start_program(ring: str) -> None:
             os.environ[VARIABLE] = ring
     except Exception as error:  # `site` would print it and go on, without a recording
         message = f"pytrace: cannot join the recording: {error}"
+        if isinstance(error, OSError) and error.errno == ENOMEM:  # ulimit -v
+            remove(ring)
+            message += "\n  ask for less with --buffer-size"
     if message:
         os.write(2, f"{message}\n".encode("utf-8", "replace"))
         os._exit(2)
