@@ -246,8 +246,9 @@ static uint8_t *put_lost(struct thread *thread, uint8_t *p, uint64_t now)
 }
 
 /* A thread keeps its chunk while it waits for something, and there may be more threads than chunks.
- * So whoever claims one in a ring that is well in use seals those that others have had for longest:
- * whoever had it claims another with its next record. All of it under the GIL, which a thread holds
+ * So whoever claims one in a ring that is well in use seals those that have been idle for longest: whoever
+ * had it claims another with its next record. They stand in a queue; who has recorded something since it
+ * was put there goes to its end once more. All of it under the GIL, which a thread holds
  * while it writes a record; and under threads_lock, because a thread ends without the GIL. */
 static struct thread *oldest, *newest;
 static size_t held; /* how many they are */
@@ -268,12 +269,14 @@ static void hold(struct thread *thread)
     hold_no_more(thread);
     thread->holds = true;
     held++;
+    thread->held_time = thread->stream.time;
     thread->older = newest;
     *(newest != NULL ? &newest->newer : &oldest) = thread;
     newest = thread;
 }
 
 #define GIVE_BACK 2 /* chunks, for each one claimed: so that their number goes down */
+#define LOOK_AT 16  /* that many, at most, for it */
 /* A part of the ring that threads may hold anyway: where chunks wait for the dumper, and not with threads,
  * to seal those in use would only make more of them, each nearly empty. */
 #define MAY_HOLD 8
@@ -293,11 +296,15 @@ static void share_chunks(struct thread *thread)
     if (thread->stream.chunk != NULL)
         hold(thread);
     if (stream_is_crowded(&thread->stream)) {
-        int left = held > thread->stream.ring->chunk_count / MAY_HOLD ? GIVE_BACK : 0;
-        for (struct thread *other = oldest, *next; other != NULL && left > 0; other = next) {
+        int left = held > thread->stream.ring->chunk_count / MAY_HOLD ? GIVE_BACK : 0, looks = LOOK_AT;
+        for (struct thread *other = oldest, *next; other != NULL && left > 0 && looks > 0; other = next, looks--) {
             next = other->newer;
-            if (other == thread || is_writing(other, here))
+            if (other == thread) /* behind it are those that have just been put there */
+                break;
+            if (other->stream.time != other->held_time || is_writing(other, here)) {
+                hold(other);
                 continue;
+            }
             stream_close(&other->stream);
             hold_no_more(other);
             left--;

@@ -44,7 +44,8 @@ struct thread {
     struct stream stream;
     struct tasks *tasks;            /* see task.h; NULL: none has run yet */
     struct thread *next, **previous; /* all threads of the process */
-    struct thread *older, *newer;   /* those that hold a chunk, by when they claimed it */
+    struct thread *older, *newer;   /* those that hold a chunk, in a queue; see share_chunks */
+    uint64_t held_time;             /* of its last record, when it was put there */
     uint64_t cleared;               /* the id of the state that was cleared last */
     const _PyStackChunk *root;      /* where its data stack begins */
     struct lanes *lanes;            /* of greenlets, see lanes.c */

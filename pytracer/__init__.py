@@ -16,3 +16,17 @@ def __getattr__(name: str) -> object:
 
         return globals().setdefault(name, getattr(decorators, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def start_here() -> None:
+    """Called by pytrace.pth where this Python is to be recorded; see start.py. Raises ImportError where the
+    program itself cannot be."""
+    import os
+
+    try:
+        from .start import start
+    except ImportError:
+        if os.environ["PYTRACE_RING"].startswith("program:"):
+            raise
+        return  # a subinterpreter: the recording is the main interpreter's
+    start()

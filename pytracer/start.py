@@ -1,9 +1,9 @@
 """Joining a recording, in the process that is to be recorded.
 
-`start` is called by pytrace.pth, from `site`, where the environment names a ring: in the Python that the
-launcher has replaced itself by (program:PATH), and in all that this one starts (PATH). trace() calls
-`record` in the middle of a program. What is imported here is imported in every recorded program, so it
-is as good as nothing.
+`start` is called from `site`, by pytrace.pth and start_here, where the environment names a ring: in the
+Python that the launcher has replaced itself by (program:PATH), and in all that this one starts (PATH).
+trace() calls `record` in the middle of a program. What is imported here is imported in every recorded
+program, so it is as good as nothing.
 """
 
 import os
@@ -160,7 +160,7 @@ def start_child(ring: str) -> None:
 
 
 def start() -> None:
-    """Called by pytrace.pth where the environment has VARIABLE."""
+    """Called at start-up where the environment has VARIABLE."""
     value = os.environ[VARIABLE]
     ring = value.removeprefix(PROGRAM)
     if ring != value:
