@@ -166,6 +166,7 @@ void hook_forget_calls(struct thread *thread, struct open_call *top)
     pthread_mutex_unlock(&threads_lock);
     thread->stream.depth -= (int32_t)(thread->top - top);
     thread->top = top;
+    hook_coroutine_left(thread);
 }
 
 uint64_t hook_now_behind(const struct thread *thread)

@@ -96,6 +96,8 @@ void hook_generator_ended(const void *frame);
  * (task.c). */
 void hook_coroutine_entered(struct thread *thread, const compat_frame *frame);
 void hook_coroutine_left(struct thread *thread);
+/* Another greenlet goes on, in this lane. */
+void hook_greenlet_entered(struct thread *lane);
 
 /* ---- the hot path ------------------------------------------------------------------------- */
 

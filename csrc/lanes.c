@@ -133,6 +133,7 @@ struct thread *hook_lane(struct thread *thread)
             lane->state = thread->state;
             lane->cleared = thread->cleared;
             hook_switch(thread, lane);
+            hook_greenlet_entered(lane);
             thread = hook_thread = lane;
         }
     }

@@ -172,7 +172,8 @@ static struct stretch *next_stretch(struct thread *thread)
     return &tasks->stretches[tasks->count++];
 }
 
-static void enter(struct thread *thread)
+/* Begins a stretch, where another task runs than before; it ends with an open call. */
+static void begin(struct thread *thread, ptrdiff_t call)
 {
     PyObject *task = running_of_asyncio();
     if (task == NULL)
@@ -183,9 +184,17 @@ static void enter(struct thread *thread)
     if (stretch == NULL)
         return;
     stretch->task = task;
-    stretch->call = thread->top - thread->calls; /* the one about to begin */
+    stretch->call = call;
     stretch->size = task != NULL ? name_of(task, stretch->name, sizeof stretch->name) : 0;
     put(thread);
+}
+
+static void begin_quietly(struct thread *thread, ptrdiff_t call)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    begin(thread, call);
+    PyErr_Restore(type, value, traceback); /* also forgets what went wrong */
 }
 
 void hook_coroutine_entered(struct thread *thread, const compat_frame *frame)
@@ -193,10 +202,7 @@ void hook_coroutine_entered(struct thread *thread, const compat_frame *frame)
     const struct open_call *before = thread->top - 1;
     if (before->code != NULL && !compat_frame_called_by_c(frame) && compat_frame_runs(frame->previous, before->code))
         return; /* the one before went on with it */
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    enter(thread);
-    PyErr_Restore(type, value, traceback); /* also forgets what went wrong */
+    begin_quietly(thread, thread->top - thread->calls); /* the one about to begin */
 }
 
 void hook_coroutine_left(struct thread *thread)
@@ -211,4 +217,19 @@ void hook_coroutine_left(struct thread *thread)
         return;
     tasks->count = count;
     put(thread);
+}
+
+/* A task may let a greenlet do what is not written as a coroutine. All that this one does until it switches
+ * is the task's, but for coroutines that it is in the middle of. */
+void hook_greenlet_entered(struct thread *lane)
+{
+    struct tasks *tasks = lane->tasks;
+    bool had = tasks != NULL && tasks->count;
+    if (had && tasks->stretches[tasks->count - 1].call > 0)
+        return;
+    if (had)
+        tasks->count = 0; /* that task may be gone, and another one be in its place */
+    begin_quietly(lane, 0);
+    if (had && !lane->tasks->count)
+        put(lane);
 }

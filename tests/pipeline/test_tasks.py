@@ -7,6 +7,7 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from pytracer.reader.database import Database
 from pytracer.reader.query import Query
 from pytracer.reader.screen import moves
@@ -228,3 +229,41 @@ def test_where_they_are_shown(record: Record) -> None:
             assert resumed is not None
             assert (resumed[6], resumed[14]) == ("resume", row[14])
             assert moves.partner(database, resumed) == row
+
+
+def test_greenlets_of_tasks(record: Record) -> None:
+    """As SQLAlchemy does it: a task waits for what its greenlet has to wait for."""
+    pytest.importorskip("greenlet")
+    recorded = record("""
+        import asyncio
+        from greenlet import getcurrent, greenlet
+
+        def step(n):
+            return n
+
+        def query(n):
+            step(n)
+            for _ in range(3):
+                getcurrent().parent.switch(asyncio.sleep(0))
+                step(n)
+
+        async def spawn(n):
+            child = greenlet(query)
+            waits_for = child.switch(n)
+            while not child.dead:
+                await waits_for
+                waits_for = child.switch()
+            step(n)
+
+        async def main():
+            for turn in range(2):
+                tasks = [asyncio.create_task(spawn(n), name=f"worker {turn} {n}") for n in range(3)]
+                await asyncio.gather(*tasks)
+
+        greenlet(step).switch(9)
+        asyncio.run(main())
+        greenlet(step).switch(9)
+        """)
+    found = Counter((event.task, event.values["n"]) for event in recorded.of("call", func="step"))
+    workers = {(f"worker {turn} {n}", str(n)): 5 for turn in range(2) for n in range(3)}
+    assert found == Counter(workers) + Counter({(None, "9"): 2})
