@@ -23,6 +23,12 @@ size_t codes_utf8(uint8_t *buffer, size_t size, PyObject *str, size_t characters
     Py_ssize_t length = PyUnicode_GET_LENGTH(str), i = 0;
     int kind = PyUnicode_KIND(str);
     const void *data = PyUnicode_DATA(str);
+    if (PyUnicode_IS_COMPACT_ASCII(str)) {
+        size_t most = characters < size ? characters : size;
+        *cut = (size_t)length > most;
+        memcpy(buffer, data, *cut ? most : (size_t)length);
+        return *cut ? most : (size_t)length;
+    }
     for (; i < length && (size_t)i < characters; i++) {
         Py_UCS4 c = PyUnicode_READ(kind, data, i);
         size_t room = size - (size_t)(p - buffer);

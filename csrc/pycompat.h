@@ -210,11 +210,9 @@ static inline int compat_long_compact(PyObject *number, int64_t *value)
 
 /* asyncio keeps a thread's running task in its state since 3.14, its running loop since 3.13; before, in
  * the state's dictionary, until 3.11 inside of another object. Borrowed; NULL or None where none runs. */
-#define HAVE_RUNNING_TASK (PY_VERSION_HEX >= 0x030E0000)
-
 static inline PyObject *compat_running_task(PyThreadState *state)
 {
-#if HAVE_RUNNING_TASK
+#if PY_VERSION_HEX >= 0x030E0000
     return ((_PyThreadStateImpl *)state)->asyncio_running_task;
 #else
     (void)state;

@@ -63,10 +63,11 @@ static PyObject *find_global(const char *module, const char *name)
 /* The running task of asyncio, borrowed; or NULL. */
 static PyObject *running_of_asyncio(void)
 {
+    static PyObject *key, *running; /* running: a dictionary of tasks by loop; since 3.14 of those in Python */
     PyThreadState *state = compat_thread_state();
-    if (HAVE_RUNNING_TASK)
-        return compat_running_task(state);
-    static PyObject *key, *running; /* running: a dictionary of tasks by loop */
+    PyObject *known = compat_running_task(state);
+    if (known != NULL)
+        return known;
     if (key == NULL && (key = PyUnicode_InternFromString("__asyncio_running_event_loop__")) == NULL)
         return NULL;
     PyObject *loop = compat_running_loop(state, key), *other, *task;
