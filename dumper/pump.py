@@ -8,7 +8,7 @@ A pass, and what a crash between its steps leaves:
     summarize and compress, BEGIN, INSERT, COMMIT
                         before COMMIT: the chunks are in the ring, nothing is in the database
     release the chunks that are final
-                        before: they are in both, and the next dumper replaces the rows by the same
+                        before: they are in both, and the next dumper leaves the rows as they are
     evict               only what is not in the ring any more, so that nothing comes back
     say that a process is saved
                         before: the next dumper finds it ended, with nothing left in the ring

@@ -17,6 +17,8 @@ APPLICATION_ID = 0x70747263  # 'ptrc'
 VERSION = 2  # user_version: of schema.sql
 PAGE_SIZE = 16384  # a segment fills a few pages; docs/dumper.md has the measurements
 BUSY_SECONDS = 2.0
+LOG_WAIT_MS = 20  # for readers and writers, before the log is begun anew
+LOG_AGAIN_SECONDS = 0.2
 EVICT_AT_ONCE = 64  # segments a transaction, so that nobody waits long for it
 SHRINK_AT_ONCE = 64  # pages
 
@@ -83,7 +85,8 @@ INSERT INTO run (recording, command, directory, python, started, clock_epoch_ns,
                  clock_scale)
 VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, 0) ON CONFLICT (recording) DO NOTHING
 """
-# The row of an unfinished chunk is replaced by the longer one, and keeps its id.
+# The row of an unfinished chunk is replaced by the longer one, and keeps its id. A complete one stays as it
+# is: it can only come again the same, or from a chunk whose header has been written over.
 PUT_SEGMENT = """
 INSERT INTO segment (run, stream, sequence, process, start, "end", base_depth, min_depth, max_depth, count,
                      lost, size, complete, kinds, max_duration, codes, data)
@@ -92,6 +95,7 @@ ON CONFLICT (run, stream, sequence) DO UPDATE SET
     "end" = excluded."end", min_depth = excluded.min_depth, max_depth = excluded.max_depth,
     count = excluded.count, size = excluded.size, complete = excluded.complete, kinds = excluded.kinds,
     max_duration = excluded.max_duration, codes = excluded.codes, data = excluded.data
+WHERE NOT segment.complete AND segment.process = excluded.process
 """
 PUT_PROCESS = """
 INSERT INTO process (run, number, pid, parent, started) VALUES (?, ?, ?, ?, ?)
@@ -169,7 +173,9 @@ class Store:
         # SQLite copies the log into the database when it has grown to this; both together are
         # what the disk must hold.
         log_pages = max(16, min(1000, max_size // 16 // PAGE_SIZE))
-        self._max_pages_size = max_size - log_pages * PAGE_SIZE
+        self._log_size = log_pages * PAGE_SIZE
+        self._log_next = 0.0  # when the log may be looked at again, time.monotonic()
+        self._max_pages_size = max_size - self._log_size
         self._max_size = max_size
         self._db = _open(path, step)
         try:
@@ -259,6 +265,20 @@ class Store:
                 self._evict_some(excess)
         if self._pragma("page_count") * self._page_size > self._max_size and self._pragma("freelist_count"):
             self._db.execute(f"PRAGMA incremental_vacuum({SHRINK_AT_ONCE})").fetchall()
+        self._shorten_log()
+
+    def _shorten_log(self) -> None:
+        """SQLite begins its log anew when all of it is in the database. Where two dumpers write, there is
+        always something new in it, and it would grow without end; so the other one has to wait a moment."""
+        now = time.monotonic()
+        if now < self._log_next or _size(self.path + "-wal") <= 2 * self._log_size:
+            return
+        self._db.set_busy_timeout(LOG_WAIT_MS)
+        try:
+            if self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()[0][0]:
+                self._log_next = now + LOG_AGAIN_SECONDS  # somebody reads; it will be over
+        finally:
+            self._db.set_busy_timeout(int(BUSY_SECONDS * 1000))
 
     def _too_large(self) -> bool:
         used = self._pragma("page_count") - self._pragma("freelist_count")
@@ -334,6 +354,14 @@ class Store:
 
 
 # ---- opening ----------------------------------------------------------------------------------
+
+
+def _size(path: str) -> int:
+    """0: there is no such file."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def _identity(path: str) -> tuple[int, int] | None:
