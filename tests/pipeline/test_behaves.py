@@ -161,7 +161,7 @@ SCRIPTS = {
         done = _thread.allocate_lock()
         done.acquire()
         def hook(unraisable):
-            print(unraisable.object is work, unraisable.err_msg)
+            print(unraisable.object is work, (unraisable.err_msg or "")[:40])
             done.release()
         def work():
             1 / 0

@@ -27,6 +27,11 @@ KNOWN: list[tuple[set[tuple[int, int]], str, str]] = [
         "dis(adaptive=True) shows the instructions that run: instrumented from 3.12, unspecialized on 3.11",
     ),
     (
+        {V314, V315},
+        "test.test_code.CodeTest.test_stateless",
+        "code that somebody monitors is not stateless for CPython (cpython#133524)",
+    ),
+    (
         {V311},
         "test.test_frame.*test_sneaky_frame_object",
         "a profile function makes a frame object of each call, at its beginning",
