@@ -149,6 +149,9 @@ def test_depths_and_durations_are_each_greenlets_own(record: Record, seed: int, 
         events = [
             event for event in recording.of(*KINDS) if event.tid == int(tid) and plain(event) in WRITTEN
         ]
+        # some Pythons end the greenlets that are left at their own end, when the log has been printed
+        assert {event.kind for event in events[len(log) :]} <= {"exception"}
+        events = events[: len(log)]
         assert [(event.kind, event.depth) for event in events] == [(kind, depth) for kind, _, depth, _ in log]
         began = {}
         for i, (event, (kind, n, _, time)) in enumerate(zip(events, log, strict=True)):
