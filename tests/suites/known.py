@@ -32,6 +32,11 @@ KNOWN: list[tuple[set[tuple[int, int]], str, str]] = [
         "code that somebody monitors is not stateless for CPython (cpython#133524)",
     ),
     (
+        {V314, V315},
+        "test.test_sys.TestSysJIT.test_jit_is_active",
+        "CPython's JIT leaves code alone that somebody monitors",
+    ),
+    (
         {V311},
         "test.test_frame.*test_sneaky_frame_object",
         "a profile function makes a frame object of each call, at its beginning",
