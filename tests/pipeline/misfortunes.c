@@ -36,10 +36,9 @@ EXPORT void reset_counter(void)
 
 EXPORT void move_counter(double seconds)
 {
-    uint64_t ticks = clock_ticks(), start = clock_ns(CLOCK_MONOTONIC);
-    while (clock_ns(CLOCK_MONOTONIC) - start < 1000000)
-        ;
-    clock_test_offset += (uint64_t)(int64_t)(seconds * 1000 * (double)(clock_ticks() - ticks));
+    const struct ring *ring = session_ring();
+    double units = seconds * 1e9 * 4294967296.0 / (double)ring_clock_scale(ring);
+    clock_test_offset += (uint64_t)(int64_t)(units * (double)(1u << ring->header->clock_shift));
 }
 
 /* The program goes wild, and writes over its chunks of events: their bodies, or their headers. */
