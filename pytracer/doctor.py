@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib import import_module, metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 from . import launch
@@ -82,6 +83,9 @@ def libraries(machine: Machine) -> Found:
     """What pytrace is built upon."""
     zstd = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
     missing = []
+    extension = getattr(find_spec("pytracer.sqlite_trace"), "origin", None)  # finds it without loading it
+    if extension is None:
+        missing.append("pytrace's extension of SQLite")
     for module in (
         "apsw",
         "_cffi_backend",
@@ -105,12 +109,10 @@ def libraries(machine: Machine) -> Found:
         return
     import apsw
 
-    from .reader.database import extension_path
-
     connection = apsw.Connection(":memory:")
     try:
         connection.enable_load_extension(True)
-        connection.load_extension(extension_path())
+        connection.load_extension(str(extension))
         connection.execute("SELECT * FROM event LIMIT 0").fetchall()
     except apsw.Error as error:
         yield PROBLEM, f"SQLite's extension cannot be used: {error}", "install pytracer again"

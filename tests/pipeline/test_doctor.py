@@ -10,7 +10,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from pytracer.reader import database
 
 from pytracer import _hook, doctor
 from pytracer.doctor import GOOD, PROBLEM, WARNING, Machine
@@ -80,7 +79,7 @@ def test_python(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_libraries(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(database, "extension_path", lambda: "/none.so")
+        patch.setattr(doctor, "find_spec", lambda _: SimpleNamespace(origin="/none.so"))
         status, what = one("libraries", machine)
         assert (status, what[:31]) == (PROBLEM, "SQLite's extension cannot be us")
     monkeypatch.setitem(sys.modules, "urwid", None)  # type: ignore[arg-type]

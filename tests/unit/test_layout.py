@@ -36,7 +36,7 @@ C_RULES = {
 CONTRACTS = {
     "pytracer": {"pytracer.reader.commands"},
     "dumper": {"pytracer._core", "pytracer.trace_pb2"},
-    "reader": set(),
+    "reader": {"pytracer.doctor"},  # info --doctor
 }
 
 
