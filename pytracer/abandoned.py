@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SHARED_MEMORY = "/dev/shm"
+MARK = b"pytrace"  # the first bytes of RING_MAGIC
 WAIT_SECONDS = 5.0  # for a dumper to save what is left; a full ring takes one
 
 
@@ -50,9 +51,18 @@ def _is_abandoned(path: str, launching: bool) -> bool:
     unless a process has been in it already: those are told apart by more than the pid."""
     if _hook.is_ring(path):
         return _hook.is_abandoned(path, launching)
-    if not launching and os.lstat(path).st_uid == os.getuid():
+    if not launching and os.lstat(path).st_uid == os.getuid() and not _is_marked(path):
         os.unlink(path)
     return False
+
+
+def _is_marked(path: str) -> bool:
+    """It is a ring, of another version of pytrace: that one knows what to do with it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, len(MARK)) == MARK
+    finally:
+        os.close(descriptor)
 
 
 def save_abandoned(wait: bool) -> None:

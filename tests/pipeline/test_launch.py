@@ -272,6 +272,18 @@ def test_half_made_ring_is_removed(tmp_path: Path) -> None:
     assert not ring.exists()
 
 
+def test_the_ring_of_another_version_stays(tmp_path: Path) -> None:
+    with subprocess.Popen("true") as process:
+        process.wait()
+    ring = RING_FOLDER / f"pytrace-{os.getuid()}-{process.pid}-0123456789abcdef"
+    ring.write_bytes(b"pytrace\1" + (999).to_bytes(4, sys.byteorder) + bytes(4096))
+    try:
+        assert run([*PYTRACE, "-q", "-c", "pass"], tmp_path).stderr == b""
+        assert ring.exists()
+    finally:
+        ring.unlink()
+
+
 def test_forked_children_are_recorded(tmp_path: Path) -> None:
     script = write(
         tmp_path,
