@@ -105,6 +105,12 @@ def test_a_c_file_says_what_it_is(path: Path) -> None:
     assert path.read_text().startswith("/* ")
 
 
+def test_modules_of_tests_have_names_of_their_own() -> None:
+    """Their folders are no packages: pytest imports them by these names."""
+    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_every_c_file_is_built() -> None:
     built = (ROOT / "setup.py").read_text() + (ROOT / "csrc" / "core_build.py").read_text()
     sources = [path for path in C_SOURCES if path.suffix == ".c"]
