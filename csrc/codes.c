@@ -282,7 +282,7 @@ static uint8_t *definition_open(int kind, size_t size, uint8_t **record, uint8_t
     if (definitions.ring == NULL)
         return NULL;
     /* Asked first: a definition that finds no chunk is no event that is lost. It is tried again at the next one. */
-    if ((size_t)(definitions.end - definitions.next) < size && !stream_claim(&definitions))
+    if ((size_t)(definitions.end - definitions.next) < size && !stream_claim(&definitions, size))
         return NULL;
     uint8_t *p = stream_reserve(&definitions, size);
     if (p == NULL)

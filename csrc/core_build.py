@@ -20,6 +20,7 @@ SOURCES = ("ring", "event", "segment", "summary")
 DECLARATIONS = """
 /* ring.h */
 #define RING_PROCESSES ...
+#define RING_SMALL_CHUNK_SIZE ...
 #define RING_MESSAGE_SIZE ...
 #define RING_EXIT_UNKNOWN ...
 enum ring_role { RING_PRODUCER, RING_DUMPER, RING_READER };
@@ -29,7 +30,7 @@ enum process_state {
     PROCESS_NONE, PROCESS_STARTING, PROCESS_RUNNING, PROCESS_EXITED, PROCESS_SAVED
 };
 enum dumper_state { DUMPER_STARTING, DUMPER_READY, DUMPER_REFUSED, DUMPER_FINISHED };
-struct ring { uint32_t chunk_size; uint32_t chunk_count; ...; };
+struct ring { uint32_t chunk_size; uint32_t chunk_count; uint32_t small_count; ...; };
 struct chunk_view {
     uint32_t index, state, process, kind;
     uint32_t stream, sequence;

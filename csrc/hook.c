@@ -347,7 +347,7 @@ uint8_t *hook_room(struct thread *thread, size_t size)
 static bool close_stream(struct thread *thread)
 {
     struct stream *stream = &thread->stream;
-    if (stream->lost && stream_claim(stream))
+    if (stream->lost && stream_claim(stream, EVENT_HEAD_MAX))
         put_lost(thread, stream->next, hook_now(thread));
     stream_close(stream);
     hold_no_more(thread);

@@ -21,6 +21,9 @@ void (*ring_test_point)(const char *name);
 uint64_t clock_test_offset;
 #endif
 
+#define SMALL_FROM (16u << 20) /* bytes of a buffer that has small chunks, too: an eighth of it ... */
+#define SMALL_MOST 4096        /* ... but no more of them */
+
 #define load(word, order) atomic_load_explicit(&(word), memory_order_##order)
 #define store(word, value, order) atomic_store_explicit(&(word), value, memory_order_##order)
 #define add(word, value, order) atomic_fetch_add_explicit(&(word), value, memory_order_##order)
@@ -45,6 +48,27 @@ uint32_t ring_chunk_size(uint64_t buffer_size)
     while (size < RING_MAX_CHUNK_SIZE && size * 2 <= buffer_size / 256)
         size *= 2;
     return size;
+}
+
+/* How a buffer is divided. False: it is too small or too large. */
+static bool divide(uint64_t buffer_size, struct ring *ring)
+{
+    ring->chunk_size = ring_chunk_size(buffer_size);
+    if (!ring->chunk_size || buffer_size / ring->chunk_size > RING_MAX_CHUNKS - SMALL_MOST)
+        return false;
+    uint64_t small = buffer_size < SMALL_FROM ? 0 : buffer_size / 8 / RING_SMALL_CHUNK_SIZE;
+    if (small > SMALL_MOST)
+        small = SMALL_MOST;
+    ring->small_count = (uint32_t)small;
+    ring->chunk_count = (uint32_t)(small + (buffer_size - small * RING_SMALL_CHUNK_SIZE) / ring->chunk_size);
+    return true;
+}
+
+/* Of all bodies. */
+static uint64_t bodies_size(const struct ring *ring)
+{
+    return (uint64_t)ring->small_count * RING_SMALL_CHUNK_SIZE
+           + (uint64_t)(ring->chunk_count - ring->small_count) * ring->chunk_size;
 }
 
 static uint64_t pid_namespace(void)
@@ -95,11 +119,9 @@ static void clock_init(struct ring_header *header)
     read_clock(header, CLOCK_MONOTONIC, &header->base_ns, &header->base_units);
 }
 
-static int create_file(int fd, uint64_t buffer_size, const char *settings, size_t settings_size)
+static int create_file(int fd, const struct ring *ring, const char *settings, size_t settings_size)
 {
-    uint32_t chunk_size = ring_chunk_size(buffer_size);
-    uint32_t chunk_count = (uint32_t)(buffer_size / chunk_size);
-    uint64_t size = bodies_offset(chunk_count) + (uint64_t)chunk_count * chunk_size;
+    uint64_t size = bodies_offset(ring->chunk_count) + bodies_size(ring);
     int error;
 
     if (fchmod(fd, 0600)) /* whatever the umask */
@@ -113,11 +135,12 @@ static int create_file(int fd, uint64_t buffer_size, const char *settings, size_
     if (header == MAP_FAILED)
         return -errno;
     header->version = RING_VERSION;
-    header->chunk_size = chunk_size;
-    header->chunk_count = chunk_count;
+    header->chunk_size = ring->chunk_size;
+    header->chunk_count = ring->chunk_count;
+    header->small_count = ring->small_count;
     header->settings_size = (uint32_t)settings_size;
     header->size = size;
-    header->bodies_offset = bodies_offset(chunk_count);
+    header->bodies_offset = bodies_offset(ring->chunk_count);
     header->pid_namespace = pid_namespace();
     clock_init(header);
     store(header->next_stream, 1, relaxed);
@@ -131,7 +154,8 @@ static int create_file(int fd, uint64_t buffer_size, const char *settings, size_
 
 int ring_create(const char *path, uint64_t buffer_size, const char *settings, size_t settings_size)
 {
-    if (!ring_chunk_size(buffer_size) || buffer_size / ring_chunk_size(buffer_size) > RING_MAX_CHUNKS)
+    struct ring ring = {0};
+    if (!divide(buffer_size, &ring))
         return -EINVAL;
     if (settings_size > RING_SETTINGS_SIZE)
         return -E2BIG;
@@ -140,7 +164,7 @@ int ring_create(const char *path, uint64_t buffer_size, const char *settings, si
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    int error = create_file(fd, buffer_size, settings, settings_size);
+    int error = create_file(fd, &ring, settings, settings_size);
     close(fd);
     if (error)
         unlink(path);
@@ -169,8 +193,8 @@ static int open_ring(const char *path, int flags, uint64_t *size)
     return fd;
 }
 
-/* Reads the two numbers that tell where everything is, once all that depends on them is checked. */
-static int check_header(int fd, uint64_t size, uint32_t *chunk_size, uint32_t *chunk_count)
+/* Reads the numbers that tell where everything is, once all that depends on them is checked. */
+static int check_header(int fd, uint64_t size, struct ring *ring)
 {
     if (size < sizeof(struct ring_header))
         return -EPROTO;
@@ -178,13 +202,15 @@ static int check_header(int fd, uint64_t size, uint32_t *chunk_size, uint32_t *c
     if (header == MAP_FAILED)
         return -errno;
     bool good = load(header->magic, acquire) == RING_MAGIC && header->version == RING_VERSION;
-    *chunk_size = header->chunk_size;
-    *chunk_count = header->chunk_count;
-    good = good && *chunk_size >= RING_MIN_CHUNK_SIZE && *chunk_size <= RING_MAX_CHUNK_SIZE
-           && !(*chunk_size & (*chunk_size - 1))
-           && *chunk_count >= RING_MIN_CHUNKS && *chunk_count <= RING_MAX_CHUNKS
-           && header->bodies_offset == bodies_offset(*chunk_count)
-           && header->size == size && size == bodies_offset(*chunk_count) + (uint64_t)*chunk_count * *chunk_size
+    ring->chunk_size = header->chunk_size;
+    ring->chunk_count = header->chunk_count;
+    ring->small_count = header->small_count;
+    good = good && ring->chunk_size >= RING_MIN_CHUNK_SIZE && ring->chunk_size <= RING_MAX_CHUNK_SIZE
+           && !(ring->chunk_size & (ring->chunk_size - 1))
+           && ring->chunk_count >= RING_MIN_CHUNKS && ring->chunk_count <= RING_MAX_CHUNKS
+           && ring->small_count <= ring->chunk_count - RING_MIN_CHUNKS
+           && header->bodies_offset == bodies_offset(ring->chunk_count)
+           && header->size == size && size == bodies_offset(ring->chunk_count) + bodies_size(ring)
            && (header->clock_kind == CLOCK_TICKS || header->clock_kind == CLOCK_NANOSECONDS)
            && header->clock_shift < 64
            && header->settings_size <= RING_SETTINGS_SIZE
@@ -208,8 +234,7 @@ static int map_ring(struct ring *ring, int fd, enum ring_role role)
     ring->header = mmap(NULL, offset, headers, MAP_SHARED, fd, 0);
     if (ring->header == MAP_FAILED)
         return -errno;
-    size_t size = (size_t)ring->chunk_count * ring->chunk_size;
-    ring->bodies = mmap(NULL, size, bodies, MAP_SHARED, fd, (off_t)offset);
+    ring->bodies = mmap(NULL, bodies_size(ring), bodies, MAP_SHARED, fd, (off_t)offset);
     if (ring->bodies == MAP_FAILED) {
         int error = -errno;
         munmap(ring->header, offset);
@@ -229,7 +254,7 @@ int ring_attach(struct ring *ring, const char *path, enum ring_role role, int *l
     *lock_fd = -1;
     if (fd < 0)
         return fd;
-    error = check_header(fd, size, &ring->chunk_size, &ring->chunk_count);
+    error = check_header(fd, size, ring);
     if (!error && role == RING_DUMPER) {
         struct flock lock = first_byte(F_WRLCK);
         if (fcntl(fd, F_OFD_SETLK, &lock))
@@ -257,7 +282,7 @@ void ring_detach(struct ring *ring)
     if (!ring->header)
         return;
     munmap(ring->header, bodies_offset(ring->chunk_count));
-    munmap(ring->bodies, (size_t)ring->chunk_count * ring->chunk_size);
+    munmap(ring->bodies, bodies_size(ring));
     memset(ring, 0, sizeof *ring);
 }
 
@@ -603,6 +628,7 @@ void stream_close(struct stream *stream)
     if (!chunk)
         return;
     RING_TEST_POINT(before_seal);
+    stream->busy = (size_t)(stream->next - stream->body) >= RING_SMALL_CHUNK_SIZE / 2;
     if (stream->count) /* an empty chunk is not stored, and takes no number */
         stream->sequence++;
     stream->chunk = NULL;
@@ -617,12 +643,12 @@ void stream_abandon(struct stream *stream)
     *stream = (struct stream){0};
 }
 
-/* Claims the first free chunk, trying each once; NULL: all are taken. Always from the front, so that
- * the chunks freed last are used again first, while they are still in the processor's caches: going
- * round all of them costs a call 8 ns more (benchmarks: fib). */
-static struct chunk_header *claim(const struct ring *ring, uint32_t process)
+/* Claims the first free chunk from `index` up to `end`, trying each once; NULL: all are taken. Always from
+ * the front, so that the chunks freed last are used again first, while they are still in the processor's
+ * caches: going round all of them costs a call 8 ns more (benchmarks: fib). */
+static struct chunk_header *claim(const struct ring *ring, uint32_t process, uint32_t index, uint32_t end)
 {
-    for (uint32_t index = 0; index < ring->chunk_count; index++) {
+    for (; index < end; index++) {
         struct chunk_header *chunk = &ring->chunks[index];
         uint64_t free_word = CHUNK_FREE;
         if (load(chunk->state, relaxed) == CHUNK_FREE
@@ -645,13 +671,13 @@ uint8_t *stream_next_chunk(struct stream *stream, size_t size)
 {
     if (!stream->ring) /* abandoned */
         return NULL;
-    if (size <= stream->ring->chunk_size / 2 && stream_claim(stream))
+    if (size <= stream->ring->chunk_size / 2 && stream_claim(stream, size))
         return stream->next;
     stream_drop(stream);
     return NULL;
 }
 
-bool stream_claim(struct stream *stream)
+bool stream_claim(struct stream *stream, size_t size)
 {
     struct ring *ring = stream->ring;
     if (!ring)
@@ -662,17 +688,23 @@ bool stream_claim(struct stream *stream)
     uint64_t freed = load(ring->header->freed, acquire) + 1;
     if (stream->freed_seen == freed)
         return false;
-    struct chunk_header *chunk = claim(ring, stream->process);
+    uint32_t small = size <= RING_SMALL_CHUNK_SIZE / 2 ? ring->small_count : 0;
+    struct chunk_header *chunk = stream->busy ? NULL : claim(ring, stream->process, 0, small);
+    if (!chunk)
+        chunk = claim(ring, stream->process, ring->small_count, ring->chunk_count);
+    if (!chunk && stream->busy)
+        chunk = claim(ring, stream->process, 0, small);
     if (!chunk) {
         stream->freed_seen = freed;
         return false;
     }
+    uint32_t index = (uint32_t)(chunk - ring->chunks);
 
     stream->freed_seen = 0;
     stream->chunk = chunk;
-    stream->body = ring->bodies + (size_t)(chunk - ring->chunks) * ring->chunk_size;
+    stream->body = ring_body(ring, index);
     stream->next = stream->body;
-    stream->end = stream->body + ring->chunk_size;
+    stream->end = stream->body + ring_body_size(ring, index);
     stream->min_depth = stream->depth;
     /* The first commit's release makes all of this visible with it. */
     chunk->kind = stream->kind;
@@ -707,7 +739,7 @@ int ring_look(const struct ring *ring, uint32_t index, struct chunk_view *view)
         .process = (uint32_t)owner,
         .used = (uint32_t)published,
         .count = (uint32_t)(published >> 32),
-        .body = ring->bodies + (size_t)index * ring->chunk_size,
+        .body = ring_body(ring, index),
     };
     if ((view->state != CHUNK_CLAIMED && view->state != CHUNK_SEALED) || owner >= RING_PROCESSES)
         return -EPROTO;
@@ -724,7 +756,7 @@ int ring_look(const struct ring *ring, uint32_t index, struct chunk_view *view)
     view->tid = chunk->tid;
     view->pid = chunk->pid;
     /* Numbers that SQL could not hold are no numbers of ours. */
-    if (view->used > ring->chunk_size || !view->count || view->count > view->used
+    if (view->used > ring_body_size(ring, index) || !view->count || view->count > view->used
         || view->kind > CHUNK_DEFINITIONS
         || !view->stream || view->stream >= load(ring->header->next_stream, relaxed)
         || (int64_t)(view->base_time | view->last_time | view->lost_before | view->tid) < 0)

@@ -25,14 +25,31 @@ extern void (*ring_test_point)(const char *name);
 #define RING_MAX_CHUNK_SIZE (256u << 10)
 #define RING_MIN_CHUNKS 4
 #define RING_MAX_CHUNKS (1u << 20)
+/* For streams that record little: each begins with one, so that there is one for each of many threads. */
+#define RING_SMALL_CHUNK_SIZE (16u << 10)
 
 struct ring {
     struct ring_header *header;
     struct chunk_header *chunks;
     uint8_t *bodies;
-    uint32_t chunk_size;   /* copied from the header when attached, and checked */
-    uint32_t chunk_count;
+    uint32_t chunk_size;   /* copied from the header when attached, and checked: of all but the small ones */
+    uint32_t chunk_count;  /* with the small ones ... */
+    uint32_t small_count;  /* ... which come first */
 };
+
+/* The size of a chunk's body, and where it is. */
+static inline uint32_t ring_body_size(const struct ring *ring, uint32_t index)
+{
+    return index < ring->small_count ? RING_SMALL_CHUNK_SIZE : ring->chunk_size;
+}
+
+static inline uint8_t *ring_body(const struct ring *ring, uint32_t index)
+{
+    if (index < ring->small_count)
+        return ring->bodies + (size_t)index * RING_SMALL_CHUNK_SIZE;
+    return ring->bodies + (size_t)ring->small_count * RING_SMALL_CHUNK_SIZE
+           + (size_t)(index - ring->small_count) * ring->chunk_size;
+}
 
 /* ---- the whole ---------------------------------------------------------------------------- */
 
@@ -175,6 +192,7 @@ struct stream {
     uint64_t tid;
     uint64_t lost;               /* dropped since the last record that was stored */
     uint64_t freed_seen;         /* ring_header.freed + 1 when the ring was found full; 0: it was not */
+    bool busy;                   /* its last chunk was not nearly empty when it was sealed: no small one next */
     struct ring *ring;
 };
 
@@ -187,19 +205,25 @@ void stream_close(struct stream *stream);
  * until stream_open makes a stream of the child's own. */
 void stream_abandon(struct stream *stream);
 
-/* Seals the chunk and claims another. False: none is free, or the stream has been abandoned. */
-bool stream_claim(struct stream *stream);
+/* Seals the chunk and claims another with room for a record of `size` bytes (at most
+ * RING_MIN_CHUNK_SIZE / 2). False: none is free, or the stream has been abandoned. */
+bool stream_claim(struct stream *stream, size_t size);
 /* Cold part of stream_reserve: the same, and a failure counts as a record dropped. */
 uint8_t *stream_next_chunk(struct stream *stream, size_t size);
 
 /* Counts a record that is not even tried to be stored. */
 void stream_drop(struct stream *stream);
 
-/* The first free chunk is always taken: how far back it lies tells how many are in use. True where that
- * was a quarter of them when this stream claimed its chunk last, or where there was none. */
+/* The first free chunk of its size is always taken: how far back it lies tells how many are in use. True
+ * where that was a quarter of them when this stream claimed its chunk last, or where there was none. */
 static inline bool stream_is_crowded(const struct stream *stream)
 {
-    return !stream->chunk || (size_t)(stream->chunk - stream->ring->chunks) >= stream->ring->chunk_count / 4;
+    const struct ring *ring = stream->ring;
+    if (!stream->chunk)
+        return true;
+    uint32_t index = (uint32_t)(stream->chunk - ring->chunks);
+    return index < ring->small_count ? index >= ring->small_count / 4
+                                     : index - ring->small_count >= (ring->chunk_count - ring->small_count) / 4;
 }
 
 /* Room for a record of up to `size` bytes (at most RING_MIN_CHUNK_SIZE / 2), or NULL: no chunk is

@@ -8,7 +8,7 @@
  *   +--------------------------------------------------------------------------+
  *   | struct chunk_header [chunk_count]                                         |  dumper: read, write
  *   +--------------------------------------------------------------------------+  bodies_offset (a page)
- *   | body 0 | body 1 | ...   chunk_size bytes each                             |  dumper: read only
+ *   | body 0 | body 1 | ...   small_count small ones, the others chunk_size     |  dumper: read only
  *   +--------------------------------------------------------------------------+
  *
  * Everything is an offset or an index, never a pointer; every word that two processes use at the
@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define RING_MAGIC 0x0165636172747970u /* "pytrace\1" */
-#define RING_VERSION 2
+#define RING_VERSION 3
 #define RING_PROCESSES 16384 /* over a recording: no slot is used twice, the database knows processes by it */
 #define RING_SETTINGS_SIZE 32768
 #define RING_MESSAGE_SIZE 4096
@@ -95,8 +95,8 @@ struct ring_header {
     /* Written by ring_create, constant afterwards; magic last, so that a half-made ring is none. */
     _Atomic uint64_t magic;
     uint32_t version;
-    uint32_t chunk_size;
-    uint32_t chunk_count;
+    uint32_t chunk_size;        /* of all but the small ones */
+    uint32_t chunk_count;       /* with the small ones */
     uint32_t clock_kind;        /* enum clock_kind */
     uint32_t clock_shift;
     uint32_t settings_size;     /* bytes used in settings */
@@ -109,7 +109,8 @@ struct ring_header {
     uint64_t base_ns;           /* CLOCK_MONOTONIC at base_units: where the measurement of scale starts */
     uint64_t base_units;
     uint64_t pid_namespace;     /* inode: pids of another one mean nothing to the dumper */
-    uint8_t pad0_[32];
+    uint32_t small_count;       /* the first so many chunks have RING_SMALL_CHUNK_SIZE bytes */
+    uint8_t pad0_[28];
 
     /* Written by producers. */
     _Atomic uint32_t next_stream;

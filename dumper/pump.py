@@ -90,7 +90,7 @@ class Pump:
         self._wait_idle = max(WAIT_LEAST, min(WAIT_IDLE, ring.size / 4 / FILL_RATE))
         self._wait_busy = min(WAIT_BUSY, self._wait_idle)
         self._batch_bytes = ring.size // BATCHES
-        self._many = max(2, ring.chunk_count // MANY)
+        self._many = max(2, (ring.chunk_count - ring.small_count) // MANY)
         self._segments = Segments()
         self._compressors = {level: compressor(level) for _, level in LEVELS}
         self._new: list[Process] = []  # not in the database yet
@@ -194,7 +194,7 @@ class Pump:
         grown = [chunk for chunk in live if chunk.used != self._stored.get(chunk.key)] if live_due else []
 
         store = self._current_store()
-        fullness = len(chunks) / self.ring.chunk_count
+        fullness = sum(chunk.room for chunk in chunks) / self.ring.size
         compressor = self._compressors[next(level for limit, level in LEVELS if fullness <= limit)]
         self._take_definitions(store)
         self._take_events(store, final, compressor)

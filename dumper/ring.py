@@ -27,6 +27,7 @@ class Chunk(NamedTuple):
     """A chunk in use, as it was when looked at: struct chunk_view."""
 
     place: int  # in the ring
+    room: int  # bytes that it takes
     process: int
     sealed: bool
     kind: int
@@ -64,7 +65,8 @@ class Ring:
         if error:
             raise OSError(-error, os.strerror(-error), path)
         self.chunk_count: int = self._ring.chunk_count
-        self.size: int = self.chunk_count * self._ring.chunk_size  # bytes, of all bodies
+        self.small_count: int = self._ring.small_count  # of them
+        self.size: int = sum(map(self._body_size, range(self.chunk_count)))  # bytes, of all bodies
         self._views = ffi.new("struct chunk_view[]", self.chunk_count)
         self._bad = ffi.new("uint32_t *")
 
@@ -89,12 +91,16 @@ class Ring:
 
     # ---- chunks ---------------------------------------------------------------------------
 
+    def _body_size(self, place: int) -> int:
+        return int(lib.RING_SMALL_CHUNK_SIZE if place < self.small_count else self._ring.chunk_size)
+
     def look(self, kind: int | None = None) -> tuple[list[Chunk], int]:
         """All chunks in use, or those of one kind, and how many more make no sense."""
         count = lib.ring_look_all(self._ring, self._views, self._bad)
         chunks = [
             Chunk(
                 place=view.index,
+                room=self._body_size(view.index),
                 process=view.process,
                 sealed=view.state == lib.CHUNK_SEALED,
                 kind=view.kind,

@@ -181,6 +181,9 @@ static void test_hostile_header(void)
     HOSTILE(header->chunk_count = RING_MIN_CHUNKS - 1);
     HOSTILE(header->chunk_count++);
     HOSTILE(header->chunk_count = UINT32_MAX);
+    HOSTILE(header->small_count = 1);
+    HOSTILE(header->small_count = header->chunk_count);
+    HOSTILE(header->small_count = UINT32_MAX);
     HOSTILE(header->size++);
     HOSTILE(header->size = UINT64_MAX);
     HOSTILE(header->bodies_offset += 4096);

@@ -46,7 +46,7 @@ static void test_full(void)
         for (int i = 0; i < 100 * round; i++)
             here += !produce(&stream, number);
         CHECK_EQUAL(here, 100 * round + 1);
-        CHECK(!stream_claim(&stream)); /* only asks: no record is dropped */
+        CHECK(!stream_claim(&stream, 1)); /* only asks: no record is dropped */
         CHECK_EQUAL(stream.lost, here);
         dropped += here;
         number += here;
@@ -166,6 +166,67 @@ static void test_abandon(void)
     CHECK_EQUAL(check_stream(store, stream.id).stored, 2);
 }
 
+static void put(struct stream *stream, size_t size)
+{
+    uint8_t *record = stream_reserve(stream, size);
+    CHECK(record != NULL);
+    memset(record, 0x55, size);
+    stream_commit(stream, record + size);
+}
+
+/* The size of the chunk that the stream has. */
+static uint32_t size_of_chunk(const struct stream *stream)
+{
+    return ring_body_size(stream->ring, (uint32_t)(stream->chunk - stream->ring->chunks));
+}
+
+/* A stream begins with a small chunk, and has large ones while it fills them. */
+static void test_small_chunks(void)
+{
+    enum { BUFFER = 16 << 20, SMALL = BUFFER / 8 / RING_SMALL_CHUNK_SIZE };
+    struct ring large;
+    struct stream stream, others[SMALL];
+    struct chunk_view view;
+    remove_ring();
+    make_ring(&large, BUFFER);
+    CHECK_EQUAL(large.small_count, SMALL);
+    CHECK_EQUAL(large.chunk_count, SMALL + (BUFFER - BUFFER / 8) / CHUNK);
+    CHECK(ring_body(&large, large.chunk_count - 1) + CHUNK == large.bodies + BUFFER);
+    uint32_t owner = (uint32_t)ring_process_register(&large, 0);
+
+    stream_open(&stream, &large, owner, 1, CHUNK_EVENTS);
+    for (size_t size = 0; size < RING_SMALL_CHUNK_SIZE; size += 1024, put(&stream, 1024))
+        CHECK(size == 0 || size_of_chunk(&stream) == RING_SMALL_CHUNK_SIZE);
+    CHECK_EQUAL(ring_look(&large, 0, &view), 1);
+    CHECK_EQUAL(view.used, RING_SMALL_CHUNK_SIZE);
+    put(&stream, 1);
+    CHECK_EQUAL(size_of_chunk(&stream), CHUNK);
+    stream_close(&stream); /* nearly empty */
+    put(&stream, 1);
+    CHECK_EQUAL(size_of_chunk(&stream), RING_SMALL_CHUNK_SIZE);
+    put(&stream, RING_MIN_CHUNK_SIZE / 2); /* does not fit */
+    CHECK_EQUAL(size_of_chunk(&stream), CHUNK);
+    stream_close(&stream);
+
+    /* When the small ones are taken, large ones are; and the other way round. */
+    for (uint32_t i = 0; i < SMALL; i++) {
+        stream_open(&others[i], &large, owner, 2, CHUNK_EVENTS);
+        put(&others[i], 1);
+    }
+    CHECK_EQUAL(size_of_chunk(&others[SMALL - 3]), RING_SMALL_CHUNK_SIZE); /* two wait for the dumper */
+    CHECK_EQUAL(size_of_chunk(&others[SMALL - 1]), CHUNK);
+    ring_release(&large, 0);
+    while (stream_claim(&others[0], RING_MIN_CHUNK_SIZE / 2))
+        put(&others[0], RING_MIN_CHUNK_SIZE / 2);
+    CHECK_EQUAL(ring_look(&large, 0, &view), 0);
+    put(&others[1], 1);
+    others[1].busy = true;
+    ring_release(&large, 1);
+    CHECK(stream_claim(&others[1], 1));
+    CHECK_EQUAL(size_of_chunk(&others[1]), RING_SMALL_CHUNK_SIZE);
+    ring_detach(&large);
+}
+
 /* The dumper believes nothing. */
 static void test_hostile_words(void)
 {
@@ -239,5 +300,6 @@ int main(void)
     test_hostile_words();
     CHECK_EQUAL(chunks_in_use(&ring), 0);
     ring_detach(&ring);
+    test_small_chunks();
     return 0;
 }

@@ -52,7 +52,7 @@ EXPORT void scribble_over_chunks(bool headers)
         if (headers)
             memset((void *)chunk, 0x5a, sizeof *chunk);
         else
-            memset(ring->bodies + (size_t)i * ring->chunk_size, 0x5a, ring->chunk_size);
+            memset(ring_body(ring, i), 0x5a, ring_body_size(ring, i));
     }
 }
 

@@ -116,6 +116,35 @@ def test_stopped(tmp_path: Path) -> None:
     program.check(0, spoilt=(1, 2))
 
 
+def test_stopped_while_there_are_many_threads(tmp_path: Path) -> None:
+    """Each begins with a small piece of the ring: there are more of them than of large ones."""
+    source = """
+    def hello(n):
+        met.wait()
+    met = threading.Barrier(351)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    threads = [threading.Thread(target=hello, args=(n,)) for n in range(350)]
+    for thread in threads:
+        thread.start()
+    met.wait()
+    for thread in threads:
+        thread.join()
+    print("met", flush=True)
+    """
+    program = Counted(tmp_path, source, "--no-stdlib")
+    assert program.line() == "ready"
+    dumper = program.dumper()
+    os.kill(dumper, signal.SIGSTOP)
+    program.say()
+    assert program.line() == "met"
+    os.kill(dumper, signal.SIGCONT)
+    assert program.ended() == 0
+    assert "none lost" in program.over()
+    asked = "SELECT count(DISTINCT tid), count(*) FROM event WHERE func = 'hello'"
+    assert program.query("ii", asked) == [(350, 700)]
+
+
 def test_stopped_when_the_program_ends(tmp_path: Path) -> None:
     """The program does not wait for long; all is saved when the dumper goes on."""
     program = obeying(tmp_path)

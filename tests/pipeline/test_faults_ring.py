@@ -6,7 +6,7 @@ import pytest
 
 import mortal
 from beside import PYTRACE, run
-from counted import Counted
+from counted import Counted, wait_for
 from small_disk import SmallDisk
 
 SCRIBBLES = {
@@ -33,9 +33,12 @@ def test_a_process_writes_over_the_ring(
         sys.exit(1)
     child = os.fork()
     if not child:
-        do(2, 3000)
+        do(2, 300)
+        print("child", flush=True)
+        while not os.path.exists("go"):
+            pass
         hook.{scribble}
-        do(2, 3000)
+        do(2, 300)
         os._exit(2)
     os.waitpid(child, 0)
     do(0)
@@ -44,9 +47,13 @@ def test_a_process_writes_over_the_ring(
     do(0)
     """
     program = Counted(tmp_path, source, **mortal)
+    assert program.line() == "child"
+    wait_for(lambda: program.rows("SELECT count(*) FROM process") == [(3,)], "the dumper to know all three")
+    (tmp_path / "go").touch()
     assert program.line() == "ready"
     program.say()
     assert program.ended() == 0
+    (tmp_path / "go").unlink()
     errors = program.over()
     program.check(0, 1, spoilt=(2,))
     assert program.rows("SELECT refused, lost FROM run") == [(refused, 0)]
