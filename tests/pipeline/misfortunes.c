@@ -10,7 +10,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static const char *point;
+static char point[64];
 static int left;
 
 static void reached(const char *name)
@@ -19,10 +19,11 @@ static void reached(const char *name)
         kill(getpid(), SIGKILL);
 }
 
-/* From now on, the process dies where it comes to the point `name` for the `count`th time. */
+/* From now on, the process dies where it comes to the point `name` for the `count`th time; also behind the
+ * end of the interpreter, whose memory `name` is in. */
 EXPORT void die_at(const char *name, int count)
 {
-    point = name;
+    strncpy(point, name, sizeof point - 1);
     left = count;
     ring_test_point = reached;
 }

@@ -97,20 +97,20 @@ def test_end(tmp_path: Path, source: str, status: int) -> None:
 # ---- killed in the hook -----------------------------------------------------------------------------
 
 
-KEPT = "hook, kept = ctypes.PyDLL(os.environ['HOOK']), []\n"
+HOOK = "hook = ctypes.PyDLL(os.environ['HOOK'])\n"
 
 
 def die_at(point: str, times: str) -> str:
     """Source: at the test point (an expression, as is times) for that many times from now. No function of
     Python is called, and so no event recorded."""
-    return f"kept.append(ctypes.c_char_p({point}.encode())); hook.die_at(kept[-1], {times})"
+    return f"hook.die_at(ctypes.c_char_p({point}.encode()), {times})"
 
 
 RING_POINTS = ("after_claim", "after_header", "before_publish", "after_publish", "before_seal", "after_seal")
 
 # Each child fills several chunks, unless it dies before.
 DYING_CHILDREN = f"""
-{KEPT}
+{HOOK}
 points = eval(sys.stdin.readline())
 children = []
 for slot, (point, times) in enumerate(points):
@@ -161,7 +161,7 @@ def test_killed_in_the_hook(tmp_path: Path, mortal: dict[str, str]) -> None:
     ],
 )
 def test_killed_while_it_exits(tmp_path: Path, mortal: dict[str, str], point: str, times: int) -> None:
-    program = Counted(tmp_path, f"{KEPT}do(0, 100)\n{die_at(repr(point), str(times))}", **mortal)
+    program = Counted(tmp_path, f"{HOOK}do(0, 100)\n{die_at(repr(point), str(times))}", **mortal)
     assert program.ended() == -signal.SIGKILL
     program.over()
     program.check(0)
