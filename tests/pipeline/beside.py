@@ -3,14 +3,24 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import dedent
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PYTHON = [sys.executable]
 PYTRACE = [str(Path(sys.executable).with_name("pytrace"))]
 TIMEOUT = 120
+
+
+def wait_for(condition: Callable[[], Any], what: str, seconds: float = TIMEOUT) -> Any:
+    """Polls until the condition holds; returns its value."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        time.sleep(0.01)
+    return value
 
 
 class Outcome(NamedTuple):

@@ -7,11 +7,12 @@ Called by test_ends.py and test_faults_*.py.
 import mmap
 import os
 import shlex
+import signal
 import sqlite3
 import struct
 import subprocess
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
@@ -19,7 +20,7 @@ from typing import Any
 
 from pytracer.reader.database import Database
 
-from beside import PYTRACE, TIMEOUT, environment
+from beside import PYTRACE, TIMEOUT, environment, wait_for
 from dumping import rows
 
 RING_FOLDER = Path("/dev/shm")
@@ -42,15 +43,6 @@ def do(slot, times=1000):
         counts[{SLOTS} + slot] += 1
 
 """
-
-
-def wait_for(condition: Callable[[], Any], what: str, seconds: float = TIMEOUT) -> Any:
-    """Polls until the condition holds; returns its value."""
-    end = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < end, f"waited in vain for {what}"
-        time.sleep(0.01)
-    return value
 
 
 def compiled(library: Path, source: str) -> str:
@@ -126,6 +118,16 @@ class Counted:
     def dumper(self) -> int:
         """The pid of its dumper."""
         return int(min(wait_for(lambda: dumpers(self.ring), "the dumper")))
+
+    @contextmanager
+    def stopped_dumper(self) -> Iterator[None]:
+        """Its dumper stands still meanwhile."""
+        dumper = self.dumper()
+        os.kill(dumper, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(dumper, signal.SIGCONT)
 
     def rings(self) -> list[Path]:
         """Its ring, while there is one."""

@@ -15,9 +15,10 @@ import sysconfig
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import beside
 
 CSRC = Path(__file__).parents[2] / "csrc"
 PATIENCE = 30.0  # s; no test waits as long as that unless something is broken
@@ -125,15 +126,7 @@ def producer_module(library: str) -> Any:
     return module
 
 
-def wait_for(condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
-    """The condition's value, once it is true."""
-    deadline = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        assert time.monotonic() < deadline, f"waited too long for {what}"
-        time.sleep(0.005)
+wait_for = functools.partial(beside.wait_for, seconds=PATIENCE)
 
 
 class Producer:

@@ -96,10 +96,8 @@ def test_killed_at_each_step(tmp_path: Path, step: str) -> None:
 def test_stopped(tmp_path: Path) -> None:
     """The ring is full for long: the program goes on, and each event is stored or counted as lost."""
     program = obeying(tmp_path, "--buffer-size", "256k")
-    dumper = program.dumper()
-    os.kill(dumper, signal.SIGSTOP)
-    work(program, 1, 20000)
-    os.kill(dumper, signal.SIGCONT)
+    with program.stopped_dumper():
+        work(program, 1, 20000)
     work(program, 2, 100)
     errors = end(program)
     ((lost,),) = program.rows("SELECT lost FROM run")
@@ -134,11 +132,9 @@ def test_stopped_while_there_are_many_threads(tmp_path: Path) -> None:
     """
     program = Counted(tmp_path, source, "--no-stdlib")
     assert program.line() == "ready"
-    dumper = program.dumper()
-    os.kill(dumper, signal.SIGSTOP)
-    program.say()
-    assert program.line() == "met"
-    os.kill(dumper, signal.SIGCONT)
+    with program.stopped_dumper():
+        program.say()
+        assert program.line() == "met"
     assert program.ended() == 0
     assert "none lost" in program.over()
     asked = "SELECT count(DISTINCT tid), count(*) FROM event WHERE func = 'hello'"
@@ -148,15 +144,13 @@ def test_stopped_while_there_are_many_threads(tmp_path: Path) -> None:
 def test_stopped_when_the_program_ends(tmp_path: Path) -> None:
     """The program does not wait for long; all is saved when the dumper goes on."""
     program = obeying(tmp_path)
-    dumper = program.dumper()
-    os.kill(dumper, signal.SIGSTOP)
-    work(program, 1)
-    program.process.stdin.close()  # type: ignore[union-attr]
-    program.process.stdin = None
-    start = time.monotonic()
-    assert program.ended() == 0
-    assert time.monotonic() - start < 15
-    os.kill(dumper, signal.SIGCONT)
+    with program.stopped_dumper():
+        work(program, 1)
+        program.process.stdin.close()  # type: ignore[union-attr]
+        program.process.stdin = None
+        start = time.monotonic()
+        assert program.ended() == 0
+        assert time.monotonic() - start < 15
     assert "not yet saved; that goes on in the background" in program.over()
     program.check(0, 1)
 

@@ -5,15 +5,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from beside import PYTHON, PYTRACE, TIMEOUT, environment, run, write
+from beside import PYTHON, PYTRACE, TIMEOUT, environment, run, wait_for, write
+from counted import dumpers
 from recording import read
 
 RING_FOLDER = Path("/dev/shm")
@@ -38,15 +38,6 @@ WAITING = """
 """
 
 
-def wait_for(condition: Callable[[], Any], what: str) -> Any:
-    """Polls until the condition holds; returns its value."""
-    end = time.monotonic() + TIMEOUT
-    while not (value := condition()):
-        assert time.monotonic() < end, f"waited in vain for {what}"
-        time.sleep(0.01)
-    return value
-
-
 def info(database: Path) -> list[dict[str, Any]]:
     done = run([*PYTRACE, "info", str(database), "--format", "json"], database.parent)
     assert done.status == 0, done.stderr
@@ -61,15 +52,7 @@ def rings(pid: int) -> list[Path]:
 def dumper(pid: int) -> int | None:
     """The pid of the dumper of the recording that this process began; its title has no ring any more,
     but its mappings have."""
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        try:
-            text = maps.read_text()
-        except OSError:
-            continue
-        found = int(maps.parent.name)
-        if found != pid and f"/pytrace-{os.getuid()}-{pid}-" in text:
-            return found
-    return None
+    return min(dumpers(f"/pytrace-{os.getuid()}-{pid}-"), default=None)
 
 
 def alive(pid: int) -> bool:

@@ -1,7 +1,5 @@
 """What is lost with threads that find no chunk, not even one to be defined in: counted to the event."""
 
-import os
-import signal
 from pathlib import Path
 
 from counted import Counted
@@ -25,11 +23,9 @@ MADE = 2 * (THREADS + 1)  # a call and a return each, and the module's
 def test_loss_with_threads_is_counted_exactly(tmp_path: Path) -> None:
     program = Counted(tmp_path, SOURCE, "--buffer-size", "1MiB")
     assert program.line() == "ready"
-    dumper = program.dumper()
-    os.kill(dumper, signal.SIGSTOP)
-    program.say()
-    assert program.line() == "done"
-    os.kill(dumper, signal.SIGCONT)
+    with program.stopped_dumper():
+        program.say()
+        assert program.line() == "done"
     program.say()
     assert program.ended() == 0
     program.over()
