@@ -64,8 +64,8 @@ def main(path: str) -> int:
     ring.say(abi.STATE_READY, "")
     _set_title(settings["command"])
 
-    def so_far(store: Store) -> str:
-        return summary(store.totals(), settings["output"], settings["directory"], pump.notes, goes_on=True)
+    def so_far(store: Store, goes_on: bool) -> str:
+        return summary(store.totals(), settings["output"], settings["directory"], pump.notes, goes_on)
 
     pump = Pump(ring, store, open_store, int(settings["pid"]), so_far, step)
     pump.run()

@@ -6,6 +6,7 @@ all processes of the recording is the ring: in its environment, or among its map
 """
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,6 +18,7 @@ YOUNG_SECONDS = 5.0  # since it was started, or became what it is
 NEW_SECONDS = 1.0  # for a fork to register; for the kernel to give a program that begins its environment
 PIDS = 1 << 22  # more than there are
 KERNEL_THREAD = 0x00200000  # PF_KTHREAD
+HELPER = re.compile(rb"from [\w.]+\.(resource_tracker|forkserver) import main;")  # behind its -c
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -39,24 +41,28 @@ def read_stat(pid: int) -> Stat | None:
     return Stat(fields[0] == b"Z", int(fields[6]), int(fields[19]), int(fields[49]))
 
 
-def expected(ring: bytes, replaced: dict[int, float], is_known: Callable[[int, int], bool]) -> bool:
-    """Is there a young process that belongs to this ring (its path) and may yet register?
+def newcomers(ring: bytes, replaced: dict[int, float], is_known: Callable[[int, int], bool]) -> Iterator[int]:
+    """Pids of young processes that belong to this ring (its path) and may yet register.
 
     replaced: pids of those that have become another program, and when, time.monotonic(). is_known(pid,
     start time): it has registered."""
     now = time.monotonic()
-    if any(
-        now - since < YOUNG_SECONDS and _belongs(pid, ring, now - since) for pid, since in replaced.items()
-    ):
-        return True
+    for pid, since in replaced.items():
+        if now - since < YOUNG_SECONDS and _belongs(pid, ring, now - since):
+            yield pid
     for pid, age, stat in _young():
         if pid == os.getpid() or stat.zombie or stat.flags & KERNEL_THREAD:
             continue
-        if is_known(pid, stat.start_time):
-            continue
-        if _belongs(pid, ring, age):
-            return True
-    return False
+        if not is_known(pid, stat.start_time) and _belongs(pid, ring, age):
+            yield pid
+
+
+def is_helper(pid: int) -> bool:
+    """True: a server that multiprocessing, or loky after its model, keeps for a program. It ends when nobody
+    holds the other end of its pipe any more: behind the program, by itself."""
+    with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+        return any(HELPER.match(word) for word in file.read().split(b"\0"))
+    return True  # it has ended
 
 
 def _young() -> Iterator[tuple[int, float, Stat]]:

@@ -5,9 +5,10 @@ import os
 import select
 import struct
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 
-from .newcomers import expected, read_stat
+from .newcomers import is_helper, newcomers, read_stat
 from .ring import EXITED, NONE, RUNNING, STARTING, Ring
 
 # linux/pidfd.h: struct pidfd_info in its first size, and ioctl 11 of the pid file system on it
@@ -182,9 +183,22 @@ class Processes:
 
     def expected(self) -> bool:
         """True: another one may be on its way. Asked when all that there were are over."""
-        if expected(self._ring.path, self._replaced, lambda *process: process in self._last):
+        if any(self._newcomers()):
             return True
         return not self.over()  # it has registered meanwhile
+
+    def others_go_on(self) -> bool:
+        """True: when the program has ended, others run, or are about to register, that do not end with it."""
+        running = [process for process in self.running if not process.ended()]
+        helpers = {process.number for process in running if is_helper(process.pid)}
+        # what a helper forks has its command
+        if any(process.number not in helpers or process.parent in helpers for process in running):
+            return True
+        coming = [self._ring.process_pid(number) for number in self._starting]
+        return not all(map(is_helper, [*coming, *self._newcomers()]))
+
+    def _newcomers(self) -> Iterator[int]:
+        return newcomers(self._ring.path, self._replaced, lambda *process: process in self._last)
 
     def all_ended(self) -> bool:
         """True: nobody writes to the ring."""

@@ -73,12 +73,12 @@ class Pump:
         store: Store | None,
         open_store: Callable[[], Store],
         program: int,
-        so_far: Callable[[Store], str],
+        so_far: Callable[[Store, bool], str],
         step: Step = no_step,
     ) -> None:
         """store: None where it could not be opened yet; open_store, which may raise Refused, is
         tried then, and where the file has been taken away. program: pid of the process that the
-        recording is made for; so_far: what it prints where it ends before others do."""
+        recording is made for; so_far: what it prints where it ends before others, and whether they go on."""
         self.ring = ring
         self.store = store
         self.processes = Processes(ring)
@@ -146,7 +146,7 @@ class Pump:
         """The same, while others go on or may yet begin. Where it is the program, it prints so."""
         if self.store is not None and any(process.pid == self._program for process in self._unsaid):
             try:
-                self.ring.say_so_far(self._so_far(self.store))
+                self.ring.say_so_far(self._so_far(self.store, self.processes.others_go_on()))
             except apsw.Error:
                 return  # it waits, and is told in the next pass
         self.say_saved()

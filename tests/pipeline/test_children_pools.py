@@ -1,5 +1,6 @@
 """Pools and servers with workers, recorded: every process of them, and every call."""
 
+import os
 import re
 import signal
 import urllib.request
@@ -53,6 +54,31 @@ def test_pool(name: str, tmp_path: Path) -> None:
         while process["parent"] is not None:
             process = tree[process["parent"]]
         assert process["number"] == 0
+
+
+def test_worker_of_a_server_goes_on(tmp_path: Path) -> None:
+    """It has the command of multiprocessing's fork server, which itself is not spoken of."""
+    write(
+        tmp_path,
+        "script.py",
+        """
+        import multiprocessing
+
+        def work():
+            open("go").close()
+
+        if __name__ == "__main__":
+            multiprocessing.get_context("forkserver").Process(target=work).start()
+            multiprocessing.process._children.clear()  # nobody waits for it
+        """,
+    )
+    os.mkfifo(tmp_path / "go")
+    with started(tmp_path, *PYTRACE, "script.py") as program:
+        assert program.wait(TIMEOUT) == 0
+        (tmp_path / "go").write_bytes(b"")
+        assert program.stderr is not None
+        assert b"; others that it started still run. Open it" in program.stderr.readline()
+    assert len(wait_until_finished(tmp_path / "traces.sqlite")["tree"]) == 4
 
 
 def test_tests_in_parallel(tmp_path: Path) -> None:
