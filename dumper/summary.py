@@ -1,6 +1,7 @@
 """The line that the program prints at its end: what was recorded, where it is, and what is missing."""
 
 import os
+from contextlib import suppress
 
 from .store import Totals
 
@@ -14,10 +15,8 @@ def summary(totals: Totals | None, path: str, directory: str, notes: list[str], 
     name = path[len(below) :] if path.startswith(below) else path
     if totals is None:
         return f"pytrace: nothing could be saved in {name}: " + "; ".join(notes)
-    try:
-        size = f" ({readable_size(os.path.getsize(path))})"
-    except OSError:
-        size = ""
+    size = bytes_on_disk(path)
+    file = f"{name} ({readable_size(size)})" if size else name
     missing = []
     if totals.lost:
         missing.append(f"{counted(totals.lost, 'event')} lost (buffer full; --buffer-size helps)")
@@ -35,7 +34,16 @@ def summary(totals: Totals | None, path: str, directory: str, notes: list[str], 
     if goes_on:
         problems += "; others that it started still run"
     how = f"Open it with: {command_to_read(name)}"
-    return f"pytrace: {events} of {processes} in {name}{size}, {problems}. {how}"
+    return f"pytrace: {events} of {processes} in {file}, {problems}. {how}"
+
+
+def bytes_on_disk(path: str) -> int:
+    """Of the database, with what is still in its WAL, which is nearly all of it while others record."""
+    size = 0
+    for file in (path, path + "-wal"):
+        with suppress(OSError):
+            size += os.path.getsize(file)
+    return size
 
 
 def command_to_read(name: str) -> str:
