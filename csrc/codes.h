@@ -37,6 +37,7 @@ struct code_info {
     uint32_t number;         /* 0: not defined yet */
     uint32_t room;           /* bytes that its call record may take */
     struct argument *arguments;
+    int line, line_at;       /* codes_line's last answer, and the offset; 0: none */
 };
 
 #define CODE_HEAD_KIND 2     /* where in `head` the kind's tag is */
@@ -83,6 +84,16 @@ static inline struct code_info *codes_info(PyCodeObject *code)
 struct code_info *codes_resolve(PyCodeObject *code, PyObject *globals);
 /* Defines a code that is in no scope: log() may be called anywhere. False: no room now. */
 bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals);
+/* The line of an instruction, at an offset in bytes; 0 or less: none. CPython reads its table from the beginning;
+ * here the answer is kept, as a function mostly raises, awaits and logs at the same place again. */
+static inline int codes_line(struct code_info *info, PyCodeObject *code, int offset)
+{
+    if (info->line_at != offset || info->line <= 0) {
+        info->line = PyCode_Addr2Line(code, offset);
+        info->line_at = offset;
+    }
+    return info->line;
+}
 /* Marks a code object: neither it nor what it calls. 0 or -1 with a Python exception. */
 int codes_notrace(PyCodeObject *code);
 

@@ -446,7 +446,7 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
     PyThreadState *state = compat_thread_state();
     PyThreadState_EnterTracing(state); /* as in a callback: no event while the record is half written */
     uint8_t *p = hook_head(record, info, EVENT_LOG, now - thread->stream.time);
-    int line = PyCode_Addr2Line(code, compat_frame_offset(frame, code));
+    int line = codes_line(info, code, compat_frame_offset(frame, code));
     if (line > 0)
         p = event_put(p, EVENT_LINE, (uint64_t)line);
     uint8_t *end = record + room - WIRE_CLOSE_MAX - count * (name_max + 4);

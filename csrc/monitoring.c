@@ -109,7 +109,7 @@ CALLBACK(on_raise) /* RAISE: code, offset, exception */
     READY(0, false);
     /* Not args[1]: for an exception out of a callee that is the instruction before the call. */
     compat_frame *frame = hook_frame(thread, code);
-    int line = frame != NULL ? PyCode_Addr2Line(code, compat_frame_offset(frame, code)) : 0;
+    int line = frame != NULL ? codes_line(info, code, compat_frame_offset(frame, code)) : 0;
     hook_raise(thread, info, args[2], line, hook_now(thread), NULL);
     Py_RETURN_NONE;
 }

@@ -262,7 +262,7 @@ static void trace(PyThreadState *state, struct thread *thread, PyFrameObject *fr
         if (profile->thrown == frame)
             hook_enter(thread, inner->f_code, info, inner, EVENT_THROW, exception);
         profile->thrown = NULL;
-        int line = PyCode_Addr2Line(inner->f_code, compat_frame_offset(inner, inner->f_code));
+        int line = codes_line(info, inner->f_code, compat_frame_offset(inner, inner->f_code));
         hook_raise(thread, info, exception, line, hook_now(thread), &profile->seen);
         profile->last = frame;
     }

@@ -42,12 +42,11 @@ else:
 LEVELS = ((0.5, 1), (1.0, -1))
 MIN_MATCH = 7  # bytes; zstd takes 6 for so little data, which is slower, and mostly larger, for records
 BATCHES = 16  # of a full ring
-WAIT_BUSY = 0.008  # s: some chunks come together, and are still in the caches
-MANY = 16  # of a full ring, in one pass: it may be full before WAIT_BUSY is over
-WAIT_IDLE = 0.04  # s, reached step by step; both less where a ring is small:
+PASSES = 32  # for a full ring: some chunks share a transaction, and the first are still in the caches
 WAIT_LEAST = 0.002  # s
+WAIT_MOST = 0.04  # s; less where a ring is small:
 FILL_RATE = 300e6  # bytes/s that programs write at most; a quarter of the ring may fill meanwhile
-WAIT_GROWTH = 1.1
+WAIT_GROWTH = 1.1  # at most, from one pass to the next
 LIVE_SECONDS = 0.1  # between two commits of unfinished chunks
 LIVE_SHARE = 0.1  # of the time, at most, goes into them
 RETRY_SECONDS = 0.5  # while the database cannot be written to
@@ -87,10 +86,9 @@ class Pump:
         self._program = program
         self._so_far = so_far
         self._step = step
-        self._wait_idle = max(WAIT_LEAST, min(WAIT_IDLE, ring.size / 4 / FILL_RATE))
-        self._wait_busy = min(WAIT_BUSY, self._wait_idle)
+        self._wait_most = max(WAIT_LEAST, min(WAIT_MOST, ring.size / 4 / FILL_RATE))
         self._batch_bytes = ring.size // BATCHES
-        self._many = max(2, (ring.chunk_count - ring.small_count) // MANY)
+        self._pass_bytes = ring.size / PASSES
         self._segments = Segments()
         self._compressors = {level: compressor(level) for _, level in LEVELS}
         self._new: list[Process] = []  # not in the database yet
@@ -109,7 +107,7 @@ class Pump:
     def run(self) -> None:
         """Returns when there is nothing to wait for any more. The processes that ended last have
         not been told yet: `say_saved` does that."""
-        wait = self._wait_busy
+        wait = WAIT_LEAST
         retry_at = failing_since = 0.0
         started = time.monotonic()
         while True:
@@ -136,10 +134,8 @@ class Pump:
             elif not self.processes.count and stillborn:
                 return
             self._say_so_far()
-            if taken:
-                wait = self._wait_busy if taken < self._many else WAIT_LEAST
-            else:
-                wait = min(wait * WAIT_GROWTH, self._wait_idle)
+            wait *= min(WAIT_GROWTH, self._pass_bytes / taken) if taken else WAIT_GROWTH
+            wait = max(WAIT_LEAST, min(wait, self._wait_most))
             self.processes.wait(wait)
 
     def _say_so_far(self) -> None:
@@ -173,7 +169,7 @@ class Pump:
     # ---- a pass -------------------------------------------------------------------------------
 
     def _pass(self, now: float) -> int:
-        """Returns how many chunks of events came free. Raises apsw.Error or Refused: what is not committed
+        """Returns how many bytes of events came free. Raises apsw.Error or Refused: what is not committed
         stays in the ring."""
         new, ended = self.processes.look(now)
         self._new += new
@@ -211,7 +207,7 @@ class Pump:
                     store.end_process(process.number, now, status, lost, process.replaced())
             self.processes.done(ended)
             self._unsaid += ended
-        return len(final)
+        return sum(chunk.used for chunk in final)
 
     def _is_final(self, chunk: Chunk) -> bool:
         """True: nothing more will be written to this chunk."""
