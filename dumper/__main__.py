@@ -62,13 +62,12 @@ def main(path: str) -> int:
             return 1
         # the program is on its way: its chunks stay in the ring until the database can be opened
     ring.say(abi.STATE_READY, "")
-    _set_title(settings["command"])
 
     def so_far(store: Store, goes_on: bool) -> str:
         return summary(store.totals(), settings["output"], settings["directory"], pump.notes, goes_on)
 
     pump = Pump(ring, store, open_store, int(settings["pid"]), so_far, step)
-    pump.run()
+    pump.run(before_first_wait=lambda: _set_title(settings["command"]))
     message = _finish(pump, settings)
     # A program that sees itself saved takes this message for the last one. Whoever finds the
     # database without its log, finds the run finished.
@@ -110,7 +109,7 @@ def _attach(path: str) -> Ring:
 
 
 def _set_title(command: str) -> None:
-    from setproctitle import setproctitle  # takes a while to import, and nobody waits for it
+    from setproctitle import setproctitle  # takes 9 ms to import, for which a short program would wait
 
     if len(command) > TITLE_LENGTH:
         command = command[: TITLE_LENGTH - 3] + "..."

@@ -104,10 +104,10 @@ class Pump:
 
     # ---- the loop -----------------------------------------------------------------------------
 
-    def run(self) -> None:
+    def run(self, before_first_wait: Callable[[], None]) -> None:
         """Returns when there is nothing to wait for any more. The processes that ended last have
-        not been told yet: `say_saved` does that."""
-        wait = WAIT_LEAST
+        not been told yet: `say_saved` does that. before_first_wait: not called where all is over at once."""
+        wait, first = WAIT_LEAST, True
         retry_at = failing_since = 0.0
         started = time.monotonic()
         while True:
@@ -136,6 +136,9 @@ class Pump:
             self._say_so_far()
             wait *= min(WAIT_GROWTH, self._pass_bytes / taken) if taken else WAIT_GROWTH
             wait = max(WAIT_LEAST, min(wait, self._wait_most))
+            if first:
+                before_first_wait()
+                first = False
             self.processes.wait(wait)
 
     def _say_so_far(self) -> None:
