@@ -4,9 +4,9 @@
 
 runs each module of the `test` package that belongs to this Python (MODULES without arguments) twice,
 once as `python -m test` and once as `pytrace -m test`, and prints what differs: outcomes of tests,
-and what regrtest says about the state a test leaves behind. A module with a difference is run again,
-to tell a difference from a test that fails now and then. Exit status 1 where there is a difference
-that KNOWN does not name. What the runs print stays in build/cpython/.
+and what regrtest says about the state a test leaves behind. Where there is a difference that KNOWN does
+not name, the exit status is 1, and the module is run again, to tell a difference from a test that fails
+now and then. What the runs print stays in build/cpython/.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from known import KNOWN, LEFT_OUT
+from outcomes import recording
 
 LOGS = Path(__file__).parents[2] / "build" / "cpython"
 TIMEOUT = 1200  # seconds for one run of one module
@@ -73,6 +74,7 @@ class Run:
     """What came of one run of one module, or of several in one process."""
 
     seconds: float
+    recording: str = ""
     outcomes: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, outcome: str) -> None:
@@ -90,7 +92,7 @@ class Difference:
     known: str = ""
 
     def __str__(self) -> str:
-        notes = ("" if self.stable else " (not always)") + (self.known and f"  [known: {self.known}]")
+        notes = f"  [known: {self.known}]" if self.known else "" if self.stable else " (not always)"
         return f"{self.test}: {self.bare}, recorded {self.recorded}{notes}"
 
 
@@ -125,8 +127,8 @@ def available(modules: str) -> list[str]:
 def run(module: str, recorded: bool, label: str) -> Run:
     """`module`: one, or several with spaces between them."""
     with tempfile.TemporaryDirectory(prefix="suites-") as folder:
-        xml = Path(folder) / "results.xml"
-        pytrace = ["-m", "pytracer", "-q", "-o", f"{folder}/traces.sqlite"]
+        xml, database = Path(folder) / "results.xml", Path(folder) / "traces.sqlite"
+        pytrace = ["-m", "pytracer", "-q", "-o", str(database)]
         test = [*INSTEAD.get(module, ["-m", "test"]), "-v", "-u", RESOURCES, "--junit-xml", str(xml)]
         for versions, pattern, _ in LEFT_OUT:
             test += ["--ignore", pattern] * (sys.version_info[:2] in versions)
@@ -150,7 +152,7 @@ def run(module: str, recorded: bool, label: str) -> Run:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
                 status = f"none within {TIMEOUT} s"
-        result = Run(time.monotonic() - start)
+        result = Run(time.monotonic() - start, recording(database) if recorded else "")
         if not xml.exists():
             status += ", without results"
         else:
@@ -173,13 +175,8 @@ def differ(bare: Run, recorded: Run) -> dict[str, Difference]:
     return {name: Difference(name, *pair) for name, *pair in pairs if pair[0] != pair[1]}
 
 
-def compare(module: str) -> tuple[str, list[Difference]]:
-    bare, recorded = run(module, False, "bare"), run(module, True, "recorded")
-    differences = differ(bare, recorded)
-    if differences:
-        again = differ(run(module, False, "bare-again"), run(module, True, "recorded-again"))
-        for name, difference in differences.items():
-            difference.stable = difference == again.get(name)
+def explain(differences: dict[str, Difference]) -> None:
+    """Notes the reasons that KNOWN has."""
     for difference in differences.values():
         reasons = (
             reason
@@ -190,7 +187,18 @@ def compare(module: str) -> tuple[str, list[Difference]]:
     explained = {difference.test for difference in differences.values() if difference.known}
     if explained and set(differences) == explained | {"exit status"}:
         differences["exit status"].known = "follows"
+
+
+def compare(module: str) -> tuple[str, list[Difference]]:
+    bare, recorded = run(module, False, "bare"), run(module, True, "recorded")
+    differences = differ(bare, recorded)
+    explain(differences)
+    if not all(difference.known for difference in differences.values()):
+        again = differ(run(module, False, "bare-again"), run(module, True, "recorded-again"))
+        for name, difference in differences.items():
+            difference.stable = name in again and again[name].recorded == difference.recorded
     summary = f"{len(bare.outcomes) - 1} tests, {bare.seconds:.1f} s, recorded {recorded.seconds:.1f} s"
+    summary += f"; {recorded.recording}"
     return f"{module}: {summary}", list(differences.values())
 
 

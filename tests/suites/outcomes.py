@@ -1,8 +1,14 @@
-"""How each test of a suite ended, and what two runs of it differ in. Used by projects.py."""
+"""How each test of a suite ended, what two runs of it differ in, and what was recorded of one. Used by
+projects.py; cpython.py, which reads other results, asks for the last alone."""
 
+import json
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+
+PYTRACE = str(Path(sys.executable).with_name("pytrace"))
 
 Outcomes = dict[str, str]  # passed, failed, error or skipped, by the test's name
 
@@ -45,3 +51,16 @@ def differences(bare: Outcomes, recorded: Outcomes) -> dict[str, tuple[str, str]
         for name in sorted(bare.keys() | recorded.keys())
         if bare.get(name) != recorded.get(name)
     }
+
+
+def recording(database: Path) -> str:
+    """What the last run in `database` amounts to, events that were lost included."""
+    if not database.exists():
+        return "no recording"
+    command = [PYTRACE, "info", str(database), "--format", "json"]
+    info = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    last = json.loads(info.stdout)["runs"][-1]
+    return (
+        f"{last['events']:,} events of {last['processes']} processes, {last['lost']:,} lost, "
+        f"{database.stat().st_size / 1e6:.0f} MB"
+    )

@@ -8,7 +8,6 @@ Where a test ends otherwise, both are run again, to tell a difference from a tes
 then. Exit status 1 where there is a difference both times.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -20,10 +19,9 @@ from importlib.metadata import version
 from pathlib import Path
 from textwrap import indent
 
-from outcomes import Outcomes, differences, of_junit, of_trial
+from outcomes import PYTRACE, Outcomes, differences, of_junit, of_trial, recording
 
 DOWNLOADS = Path(__file__).parents[2] / "build" / "suites"
-PYTRACE = str(Path(sys.executable).with_name("pytrace"))
 
 
 @dataclass(frozen=True)
@@ -135,19 +133,6 @@ def summary(project: Project, bare: Run, recorded: Run) -> str:
         f"{len(differences(bare.outcomes, recorded.outcomes))} ended otherwise; "
         f"{bare.seconds:.1f} s, recorded {recorded.seconds:.1f} s ({recorded.seconds / bare.seconds:.2f}x); "
         f"memory {bare.memory:.0f} MB, recorded {recorded.memory:.0f} MB"
-    )
-
-
-def recording(database: Path) -> str:
-    if not database.exists():
-        return "no recording"
-    info = subprocess.run(
-        [PYTRACE, "info", str(database), "--format", "json"], check=True, capture_output=True
-    )
-    last = json.loads(info.stdout)["runs"][-1]
-    return (
-        f"{last['events']:,} events of {last['processes']} processes, {last['lost']:,} lost, "
-        f"{database.stat().st_size / 1e6:.0f} MB"
     )
 
 
