@@ -128,18 +128,35 @@ static PyObject *plain_attribute(PyObject *object, const char *name)
     return found;
 }
 
-/* What asyncio's task in C says, without asking a subclass that may say something else; or NULL. */
+/* Of what a task refers to, the first that is text or a number: its name comes before its results. */
+static int is_name(PyObject *held, void *name)
+{
+    if (!PyUnicode_Check(held) && !PyLong_CheckExact(held))
+        return 0;
+    *(PyObject **)name = held;
+    return 1;
+}
+
+/* What asyncio's task in C is called. It keeps a number as long as nobody has asked; its get_name would
+ * make the text of it, which is one of the places where the interpreter runs signal handlers. So its name
+ * is asked for as the garbage collector would. */
 static PyObject *name_of_asyncio(PyObject *task)
 {
-    static PyObject *type, *get_name;
+    static PyObject *type;
     if (type == NULL) {
         PyObject *found = find_global("_asyncio", "Task");
-        if (found == NULL || !PyType_Check(found) ||
-            (get_name = PyObject_GetAttrString(found, "get_name")) == NULL)
+        if (found == NULL || !PyType_Check(found) || ((PyTypeObject *)found)->tp_traverse == NULL)
             return NULL;
         type = Py_NewRef(found);
     }
-    return PyObject_TypeCheck(task, (PyTypeObject *)type) ? PyObject_CallOneArg(get_name, task) : NULL;
+    PyObject *name = NULL;
+    if (PyObject_TypeCheck(task, (PyTypeObject *)type))
+        ((PyTypeObject *)type)->tp_traverse(task, is_name, &name);
+    if (name == NULL || PyUnicode_Check(name))
+        return Py_XNewRef(name);
+    char text[32];
+    snprintf(text, sizeof text, "Task-%llu", PyLong_AsUnsignedLongLongMask(name));
+    return PyUnicode_FromString(text);
 }
 
 static size_t name_of(PyObject *task, char *name, size_t size)

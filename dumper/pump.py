@@ -279,6 +279,10 @@ class Pump:
                     refused.discard(chunk.key)
             with store.transaction():
                 store.put_segments(segments)
+                # a thread's definition finds no room in a full ring, and comes later or never
+                store.put_nameless_threads(
+                    (chunk.stream, chunk.process, chunk.tid) for chunk in batch if chunk.sequence == 0
+                )
                 if refused:
                     self._nonsense |= refused
                     store.put_losses(*self._all_losses())

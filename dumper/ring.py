@@ -40,6 +40,7 @@ class Chunk(NamedTuple):
     base_depth: int
     min_depth: int
     lost_before: int
+    tid: int
     body: Any  # const uint8_t *
 
     @property
@@ -113,6 +114,7 @@ class Ring:
                 base_depth=view.base_depth,
                 min_depth=view.min_depth,
                 lost_before=view.lost_before,
+                tid=view.tid,
                 body=view.body,
             )
             for view in self._views[0:count]

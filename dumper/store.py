@@ -106,6 +106,7 @@ INSERT INTO process (run, number, pid, parent, command, started) VALUES (?, ?, ?
 ON CONFLICT (run, number) DO UPDATE SET command = excluded.command
 """
 PUT_THREAD = "INSERT OR REPLACE INTO thread (run, stream, process, tid, name) VALUES (?, ?, ?, ?, ?)"
+PUT_NAMELESS_THREAD = "INSERT OR IGNORE INTO thread (run, stream, process, tid) VALUES (?, ?, ?, ?)"
 PUT_CODE = """
 INSERT OR REPLACE INTO code (run, number, module, func, file, line, arguments, flags)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -222,6 +223,10 @@ class Store:
     def put_threads(self, rows: Iterable[tuple[int, int, int, str]]) -> None:
         """Rows of the table `thread`, without run."""
         self._db.executemany(PUT_THREAD, ((self.run, *row) for row in rows))
+
+    def put_nameless_threads(self, rows: Iterable[tuple[int, int, int]]) -> None:
+        """Stream, process and tid of threads that may have no row yet."""
+        self._db.executemany(PUT_NAMELESS_THREAD, ((self.run, *row) for row in rows))
 
     def put_processes(self, rows: Iterable[tuple[int, int, int | None, int]]) -> None:
         """Number, pid, parent's number and start (ns since 1970) of processes."""

@@ -96,10 +96,10 @@ def test_definitions_become_rows(tmp_path: Path) -> None:
         flags=3,
     )
     producer.define(Definition(code=code), Definition(type=Type(number=2, name=b"app.Order")))
-    producer.define(Definition(thread=Thread(stream=1, process=0, tid=77)))
+    producer.define(Definition(thread=Thread(stream=2, process=0, tid=77)))
     producer.calls(1)
     wait_for(lambda: stored(ring, "SELECT count(*) FROM thread"), "the definitions")
-    producer.define(Definition(thread=Thread(stream=1, process=0, tid=77, name=b"worker")))
+    producer.define(Definition(thread=Thread(stream=2, process=0, tid=77, name=b"worker")))
     command = b"python\0my script.py"
     producer.define(Definition(process=Process(number=0, pid=producer.pid, command=command)))
     finish(dumper, producer)
@@ -107,9 +107,23 @@ def test_definitions_become_rows(tmp_path: Path) -> None:
         (1, 1, "app", "Order.pay", "app.py", 7, '["self", "ä"]', 3)
     ]
     assert rows(ring.database, "SELECT * FROM type") == [(1, 2, "app.Order")]
-    assert rows(ring.database, "SELECT * FROM thread") == [(1, 1, 0, 77, "worker")]
+    assert rows(ring.database, "SELECT * FROM thread") == [(1, 2, 0, 77, "worker")]
     process = "SELECT number, pid, parent, command FROM process"
     assert rows(ring.database, process) == [(0, producer.pid, None, "python 'my script.py'")]
+
+
+def test_a_thread_whose_definition_found_no_room_is_known_by_its_chunks(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    producer.calls(1, "main")
+    wait_for(lambda: stored(ring), "the first call")
+    producer.define(Definition(thread=Thread(stream=1, process=0, tid=77, name=b"worker")))
+    producer.calls(1, "main")
+    producer.calls(1, "another")
+    finish(dumper, producer)
+    threads = "SELECT thread.process, tid, name FROM thread JOIN segment USING (run, stream) ORDER BY stream"
+    assert rows(ring.database, threads) == [(0, 77, "worker"), (0, producer.pid, "")]
 
 
 def test_what_a_stored_event_refers_to_is_defined(tmp_path: Path) -> None:

@@ -88,6 +88,40 @@ def test_names_of_asyncio(record: Record) -> None:
     assert set(names) <= {event.task for event in recorded.events if event.func == "sleep"}
 
 
+def test_signals_that_arrive_when_a_task_begins_are_handled_outside_of_recording(record: Record) -> None:
+    """Asked for its name, a task of asyncio would let the interpreter run signal handlers: unseen, and what
+    they raise would be lost."""
+    recorded = record(
+        """
+        import asyncio
+        import signal
+
+        handled = 0
+
+        def handler(number, frame):
+            global handled
+            handled += 1
+
+        async def nothing():
+            pass
+
+        async def main():
+            signal.setitimer(signal.ITIMER_REAL, 0.0001, 0.0001)
+            while handled < 3_000:
+                await asyncio.gather(*(nothing() for _ in range(50)))
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+        signal.signal(signal.SIGALRM, handler)
+        asyncio.run(main())
+        print(handled)
+        """,
+        "--no-stdlib",
+    )
+    query = "SELECT calls FROM hot WHERE func = 'handler'"
+    done = run([*PYTRACE, "sql", str(recorded.database), query], recorded.database.parent)
+    assert done.stdout.split()[-1] == recorded.stdout.strip(), done.stderr
+
+
 def test_names_of_trio(record: Record) -> None:
     recorded = record("""
         import trio
