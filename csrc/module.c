@@ -8,6 +8,7 @@
 #include "hook.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 
 #include "session.h"
@@ -192,6 +193,44 @@ static void leave_if_interrupted(void)
         session_leave(-SIGINT);
 }
 
+static PyMethodDef exit_method; /* os._exit's own, but for the function: that is the next one */
+typedef PyObject *fast_function(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+static fast_function *exit_function;
+
+/* os._exit(status): says the status and does as always. All other ways to call it are left to it. No
+ * event comes behind that word: this thread keeps the GIL to its end. */
+static PyObject *exit_and_say(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    int overflow = 1;
+    long status = count == 1 && names == NULL && PyLong_Check(args[0])
+                      ? PyLong_AsLongAndOverflow(args[0], &overflow)
+                      : 0;
+    if (!overflow && status >= INT_MIN && status <= INT_MAX)
+        session_end((int)(status & 0xff));
+    return exit_function(module, args, count, names);
+}
+
+/* The kernel tells the exit status of a child only while its parent has not asked for it, and a child
+ * of os.fork may live for less than a dumper's pass; most of these end by os._exit. So its function object gets
+ * another function in C, which the program has no means to see. */
+static void watch_exit(void)
+{
+    PyObject *modules = PyImport_GetModuleDict();
+    PyObject *posix = modules != NULL ? PyDict_GetItemString(modules, "posix") : NULL;
+    PyObject *found = posix != NULL && PyModule_Check(posix)
+                          ? PyDict_GetItemString(PyModule_GetDict(posix), "_exit")
+                          : NULL;
+    if (found == NULL || !PyCFunction_CheckExact(found) || exit_function != NULL)
+        return;
+    PyCFunctionObject *object = (PyCFunctionObject *)found;
+    if (object->m_ml->ml_flags != (METH_FASTCALL | METH_KEYWORDS))
+        return;
+    exit_method = *object->m_ml;
+    exit_function = (fast_function *)(void (*)(void))exit_method.ml_meth;
+    exit_method.ml_meth = (PyCFunction)(void (*)(void))exit_and_say;
+    object->m_ml = &exit_method;
+}
+
 static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"modules",     "exclude",  "site_packages", "stdlib",    "values",
@@ -236,6 +275,7 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *ke
             static bool registered;
             if (!registered)
                 registered = Py_AtExit(leave_if_interrupted) == 0;
+            watch_exit();
         }
     }
     PyMem_Free(module_paths);

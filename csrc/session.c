@@ -413,3 +413,13 @@ void session_leave(int exit_status)
         say(message, strnlen(message, RING_MESSAGE_SIZE));
     RING_TEST_POINT(after_summary);
 }
+
+void session_end(int exit_status)
+{
+    if (!self.joined || pthread_mutex_trylock(&self.leave) != 0)
+        return;
+    if (session_before_leave != NULL)
+        session_before_leave();
+    if (self.registered)
+        ring_process_exit(&self.ring, self.process, exit_status);
+}

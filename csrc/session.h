@@ -46,6 +46,10 @@ void session_check_dumper(void);
  * SESSION_STATUS_UNKNOWN. */
 void session_leave(int exit_status);
 
+/* os._exit is about to end the process: says the exit status, which nobody may be able to tell any more when the
+ * dumper asks. Waits for nobody. */
+void session_end(int exit_status);
+
 /* Called in the child after fork, behind the ring's own bookkeeping; set by the hook so that it can
  * let go of inherited streams. */
 extern void (*session_after_fork)(void);

@@ -41,20 +41,22 @@ def read_stat(pid: int) -> Stat | None:
     return Stat(fields[0] == b"Z", int(fields[6]), int(fields[19]), int(fields[49]))
 
 
-def newcomers(ring: bytes, replaced: dict[int, float], is_known: Callable[[int, int], bool]) -> Iterator[int]:
-    """Pids of young processes that belong to this ring (its path) and may yet register.
+def newcomers(
+    ring: bytes, replaced: dict[int, float], is_known: Callable[[int, int], bool]
+) -> Iterator[tuple[int, bool]]:
+    """Pids of young processes that may yet register in this ring (its path), and whether that is certain.
 
     replaced: pids of those that have become another program, and when, time.monotonic(). is_known(pid,
     start time): it has registered."""
     now = time.monotonic()
     for pid, since in replaced.items():
-        if now - since < YOUNG_SECONDS and _belongs(pid, ring, now - since):
-            yield pid
+        if now - since < YOUNG_SECONDS and (belongs := _belongs(pid, ring, now - since)) is not False:
+            yield pid, bool(belongs)
     for pid, age, stat in _young():
         if pid == os.getpid() or stat.zombie or stat.flags & KERNEL_THREAD:
             continue
-        if not is_known(pid, stat.start_time) and _belongs(pid, ring, age):
-            yield pid
+        if not is_known(pid, stat.start_time) and (belongs := _belongs(pid, ring, age)) is not False:
+            yield pid, bool(belongs)
 
 
 def is_helper(pid: int) -> bool:
@@ -82,7 +84,8 @@ def _young() -> Iterator[tuple[int, float, Stat]]:
         yield pid, age, stat
 
 
-def _belongs(pid: int, ring: bytes, age: float) -> bool:
+def _belongs(pid: int, ring: bytes, age: float) -> bool | None:
+    """None: a program that only begins, which the kernel has not given its environment yet."""
     with suppress(OSError):  # another user's, or it has just ended
         with open(f"/proc/{pid}/environ", "rb") as file:
             environment = file.read()
@@ -91,5 +94,5 @@ def _belongs(pid: int, ring: bytes, age: float) -> bool:
             return VARIABLE + ring in words or VARIABLE + PROGRAM + ring in words
         if age < NEW_SECONDS:
             with open(f"/proc/{pid}/maps", "rb") as file:
-                return ring in file.read() or not environment
+                return ring in file.read() or (False if environment else None)
     return False

@@ -195,9 +195,10 @@ class Processes:
         if any(process.number not in helpers or process.parent in helpers for process in running):
             return True
         coming = [self._ring.process_pid(number) for number in self._starting]
-        return not all(map(is_helper, [*coming, *self._newcomers()]))
+        coming += [pid for pid, certain in self._newcomers() if certain]
+        return not all(map(is_helper, coming))
 
-    def _newcomers(self) -> Iterator[int]:
+    def _newcomers(self) -> Iterator[tuple[int, bool]]:
         return newcomers(self._ring.path, self._replaced, lambda *process: process in self._last)
 
     def all_ended(self) -> bool:

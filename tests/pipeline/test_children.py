@@ -122,6 +122,24 @@ def test_a_daemon_outlives_the_program(tmp_path: Path) -> None:
     assert facts["tree"][2]["exit_status"] == 0
 
 
+def test_children_that_live_for_a_moment(tmp_path: Path) -> None:
+    """They are gone before the dumper knows of them: what they end with, they say themselves."""
+    source = """
+        import os
+
+        for n in range(1, 41):
+            if (pid := os.fork()) == 0:
+                try:
+                    os._exit("no number")
+                except TypeError:
+                    os._exit(n)
+            os.waitpid(pid, 0)
+        print(os.getpid(), 0)
+    """
+    facts = check(tmp_path, source)
+    assert [process["exit_status"] for process in facts["tree"]] == list(range(41))
+
+
 def test_no_children(tmp_path: Path) -> None:
     """Neither programs nor forks; the environment does not lead into the recording."""
     write_kid(tmp_path)
