@@ -9,6 +9,7 @@ then. Exit status 1 where there is a difference both times.
 """
 
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -137,6 +138,7 @@ def summary(project: Project, bare: Run, recorded: Run) -> str:
 
 
 def main() -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background; tests send it
     wanted = sys.argv[1:] or [project.name for project in PROJECTS]
     print(f"Python {sys.version.split()[0]}")
     same = [compare(project, DOWNLOADS) for project in PROJECTS if project.name in wanted]
