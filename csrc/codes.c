@@ -15,6 +15,14 @@ static regex_t redact;
 static bool has_redact;
 static struct stream definitions; /* ring == NULL: nothing is recorded */
 
+/* Infos lie side by side, many in a page: those that a forked child makes cost it one page to copy, where
+ * the memory that malloc finds for each of them would be in another one each time. */
+union place {
+    struct code_info info;
+    union place *next;
+};
+static union place *no_info; /* places without one */
+
 /* ---- text --------------------------------------------------------------------------------- */
 
 size_t codes_utf8(uint8_t *buffer, size_t size, PyObject *str, size_t characters, bool *cut)
@@ -69,6 +77,23 @@ static size_t text_of(char *buffer, size_t size, PyObject *object)
     return codes_utf8((uint8_t *)buffer, size, object, size, &cut);
 }
 
+/* Bytes that text_of writes, at most. */
+static size_t most_of(PyObject *object, size_t size)
+{
+    size_t most = object != NULL && PyUnicode_Check(object) ? 4 * (size_t)PyUnicode_GET_LENGTH(object) : 0;
+    return most < size ? most : size;
+}
+
+PyObject *codes_item(PyObject *dict, PyObject **key, const char *name)
+{
+    PyObject *found = NULL;
+    if (*key != NULL || (*key = PyUnicode_InternFromString(name)) != NULL)
+        found = PyDict_GetItemWithError(dict, *key);
+    if (found == NULL)
+        PyErr_Clear();
+    return found;
+}
+
 size_t codes_qualified(char *buffer, size_t size, PyObject *module, PyObject *qualname)
 {
     size_t length = size > 1 ? text_of(buffer, size - 1, module) : 0;
@@ -88,12 +113,38 @@ static struct {
     bool secret;
 } secrets[256];
 
-static void free_info(void *info)
+#define PLACES 64 /* in a block, which is never given back */
+_Static_assert(sizeof(union place) == 64, "a cache line");
+
+static struct code_info *make_info(void)
 {
-    if (info != NULL) {
-        PyMem_RawFree(((struct code_info *)info)->arguments);
-        PyMem_RawFree(info);
+    if (no_info == NULL) {
+        char *block = PyMem_RawMalloc((PLACES + 1) * sizeof(union place));
+        if (block == NULL)
+            return NULL;
+        block += -(uintptr_t)block % sizeof(union place); /* each in a cache line of its own */
+        for (size_t i = PLACES; i > 0; i--) {
+            union place *place = (union place *)block + i - 1;
+            place->next = no_info;
+            no_info = place;
+        }
     }
+    union place *place = no_info;
+    no_info = place->next;
+    place->info = (struct code_info){0};
+    return &place->info;
+}
+
+static void free_info(void *pointer)
+{
+    struct code_info *info = pointer;
+    if (info == NULL)
+        return;
+    if (info->arguments != info->few)
+        PyMem_RawFree(info->arguments);
+    union place *place = pointer;
+    place->next = no_info;
+    no_info = place;
 }
 
 int codes_init(void)
@@ -180,6 +231,8 @@ const char *codes_check_pattern(const char *pattern, char *message, size_t size)
 
 /* ---- scope -------------------------------------------------------------------------------- */
 
+#define FILE_NAME_MAX 4200
+
 /* Is `file` this path, or below it? */
 static bool is_below(const char *file, const char *path)
 {
@@ -199,6 +252,13 @@ static bool is_below_any(const char *file, char **paths)
     return false;
 }
 
+static bool in_site_packages(const char *file)
+{
+    return strstr(file, "/site-packages/") != NULL || strstr(file, "/dist-packages/") != NULL;
+}
+
+static bool is_absolute(const char *file) { return *file == '/' || *file == '<' || *file == 0; }
+
 static bool starts_with(const char *text, const char *start) { return strncmp(text, start, strlen(start)) == 0; }
 
 /* The import system, and what runs before and around the program as part of the interpreter. */
@@ -213,10 +273,10 @@ static enum scope scope_of(const char *file)
             return SCOPE_OUT;
     if (is_below(file, config.own_path) || (config.own_alias != NULL && strcmp(file, config.own_alias) == 0))
         return SCOPE_OUT;
-    bool in_site_packages = strstr(file, "/site-packages/") != NULL || strstr(file, "/dist-packages/") != NULL;
-    if (!config.site_packages && in_site_packages)
+    if (!config.site_packages && in_site_packages(file))
         return SCOPE_OUT;
-    if (!config.stdlib && !in_site_packages && (is_below(file, config.stdlib_path) || starts_with(file, "<frozen ")))
+    if (!config.stdlib && (is_below(file, config.stdlib_path) || starts_with(file, "<frozen "))
+        && !in_site_packages(file))
         return SCOPE_OUT;
     if (config.exclude != NULL && is_below_any(file, config.exclude))
         return SCOPE_OUT;
@@ -225,26 +285,50 @@ static enum scope scope_of(const char *file)
     return SCOPE_IN;
 }
 
-/* The file's absolute name. `<string>` and the like stay as they are. */
+/* The file's absolute name, and a NUL. `<string>` and the like stay as they are. */
 static size_t file_name(char *buffer, size_t size, PyCodeObject *code)
 {
-    size_t length = 0;
-    char name[4096];
-    size_t name_size = text_of(name, sizeof name - 1, code->co_filename);
-    name[name_size] = 0;
-    const char *rest = name;
-    if (name[0] != '/' && name[0] != '<' && name[0] != 0 && config.directory != NULL) {
-        while (starts_with(rest, "./"))
-            rest += 2;
-        length = strnlen(config.directory, size - 2);
-        memcpy(buffer, config.directory, length);
-        if (length == 0 || buffer[length - 1] != '/')
-            buffer[length++] = '/';
-    }
-    size_t rest_size = strnlen(rest, size - 1 - length);
-    memcpy(buffer + length, rest, rest_size);
-    buffer[length + rest_size] = 0;
-    return length + rest_size;
+    buffer[text_of(buffer, size - 1, code->co_filename)] = 0;
+    size_t length = strlen(buffer), before = 0;
+    if (is_absolute(buffer) || config.directory == NULL)
+        return length;
+    const char *rest = buffer;
+    while (starts_with(rest, "./"))
+        rest += 2;
+    length -= (size_t)(rest - buffer);
+    before = strnlen(config.directory, size - 2);
+    bool slash = before == 0 || config.directory[before - 1] != '/';
+    if (length > size - 1 - before - slash)
+        length = size - 1 - before - slash;
+    memmove(buffer + before + slash, rest, length);
+    memcpy(buffer, config.directory, before);
+    if (slash)
+        buffer[before] = '/';
+    length += before + slash;
+    buffer[length] = 0;
+    return length;
+}
+
+/* Bytes that it writes, at most. */
+static size_t file_name_most(PyCodeObject *code)
+{
+    size_t before = config.directory != NULL ? strlen(config.directory) : 0;
+    return before + 2 + most_of(code->co_filename, FILE_NAME_MAX);
+}
+
+static __attribute__((noinline)) enum scope scope_of_other(PyCodeObject *code)
+{
+    char name[FILE_NAME_MAX];
+    file_name(name, sizeof name, code);
+    return scope_of(name);
+}
+
+/* Most names are absolute and of ASCII, and stand ready. */
+static enum scope scope_of_code(PyCodeObject *code)
+{
+    PyObject *file = code->co_filename;
+    const char *name = PyUnicode_Check(file) && PyUnicode_IS_COMPACT_ASCII(file) ? PyUnicode_DATA(file) : "";
+    return *name && is_absolute(name) ? scope_of(name) : scope_of_other(code);
 }
 
 /* ---- definitions -------------------------------------------------------------------------- */
@@ -275,6 +359,16 @@ void codes_give_back(void)
 }
 
 #define DEFINITION_MAX (RING_MIN_CHUNK_SIZE / 2)
+#define MODULE_MAX 500
+#define QUALNAME_MAX 1000
+
+/* A field with the text of an object, of at most `size` bytes. Written where it stays: a buffer on the stack
+ * would be pages more for a forked child to copy. */
+static uint8_t *put_text(uint8_t *p, int field, PyObject *object, size_t size)
+{
+    uint8_t *text = wire_open(p, field);
+    return wire_close(text, text + text_of((char *)text, size, object));
+}
 
 /* A definition is: 0a LEN | KIND<<3|2 LEN | fields. NULL where there is no room now. */
 static uint8_t *definition_open(int kind, size_t size, uint8_t **record, uint8_t **body)
@@ -399,31 +493,35 @@ static void make_head(struct code_info *info)
 bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
 {
     int count = argument_count(code);
+    static PyObject *name_key;
     uint8_t *record, *body;
-    char text[4200];
 
     if (info->number)
         return true;
-    if (info->arguments == NULL && count) {
-        info->arguments = PyMem_RawCalloc((size_t)count, sizeof *info->arguments);
-        if (info->arguments == NULL)
-            return false;
-    }
-    uint8_t *p = definition_open(1, DEFINITION_MAX, &record, &body);
+    if (info->arguments == NULL)
+        info->arguments = count <= CODE_FEW_ARGUMENTS ? info->few
+                                                      : PyMem_RawCalloc((size_t)count, sizeof *info->arguments);
+    if (info->arguments == NULL)
+        return false;
+    PyObject *module = globals != NULL && PyDict_Check(globals) ? codes_item(globals, &name_key, "__name__") : NULL;
+    size_t each = count ? 16384 / (size_t)count : 0;
+    if (each > 256)
+        each = 256;
+    size_t size = 128 + most_of(module, MODULE_MAX) + most_of(code->co_qualname, QUALNAME_MAX) + file_name_most(code);
+    for (int i = 0; i < count && size < DEFINITION_MAX; i++)
+        size += 8 + most_of(slot_name(code, argument_slot(code, i)), each);
+    uint8_t *p = definition_open(1, size < DEFINITION_MAX ? size : DEFINITION_MAX, &record, &body);
     if (p == NULL)
         return false;
     uint32_t number = ring_next_number(definitions.ring);
     if (number >= 1u << 28) /* its head would not be copied in one word */
         return false;
     p = event_put(p, 1, number);
-    PyObject *module = globals != NULL && PyDict_Check(globals) ? PyDict_GetItemString(globals, "__name__") : NULL;
-    p = wire_put_bytes(p, 2, text, text_of(text, 500, module));
-    p = wire_put_bytes(p, 3, text, text_of(text, 1000, code->co_qualname));
-    p = wire_put_bytes(p, 4, text, file_name(text, sizeof text, code));
+    p = put_text(p, 2, module, MODULE_MAX);
+    p = put_text(p, 3, code->co_qualname, QUALNAME_MAX);
+    uint8_t *file = wire_open(p, 4);
+    p = wire_close(file, file + file_name((char *)file, FILE_NAME_MAX, code));
     p = event_put(p, 5, (uint32_t)code->co_firstlineno);
-    size_t each = count ? 16384 / (size_t)count : 0;
-    if (each > 256)
-        each = 256;
     for (int i = 0; i < count; i++) {
         int slot = argument_slot(code, i);
         PyObject *name = slot_name(code, slot);
@@ -433,7 +531,7 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
         info->arguments[i].redacted = codes_secret(name);
         info->arguments[i].special = info->arguments[i].cell || info->arguments[i].redacted;
         if ((size_t)(p - body) + each + 64 < DEFINITION_MAX)
-            p = wire_put_bytes(p, 6, text, text_of(text, each, name));
+            p = put_text(p, 6, name, each);
     }
     p = event_put(p, 7, (uint32_t)code->co_flags);
     definition_close(record, body, p);
@@ -459,10 +557,10 @@ static struct code_info *attach_info(PyCodeObject *code)
     struct code_info *info = codes_info(code);
     if (info != NULL)
         return info;
-    info = PyMem_RawCalloc(1, sizeof *info);
+    info = make_info();
     if (info != NULL && PyUnstable_Code_SetExtra((PyObject *)code, codes_extra_index, info) < 0) {
         PyErr_Clear();
-        PyMem_RawFree(info);
+        free_info(info);
         return NULL;
     }
     if (info != NULL)
@@ -476,9 +574,7 @@ struct code_info *codes_resolve(PyCodeObject *code, PyObject *globals)
     if (info == NULL)
         return NULL;
     if (!info->resolved) {
-        char file[4200];
-        file_name(file, sizeof file, code);
-        info->scope = info->notrace ? SCOPE_NOTRACE : scope_of(file);
+        info->scope = info->notrace ? SCOPE_NOTRACE : scope_of_code(code);
         info->catches = PyBytes_GET_SIZE(code->co_exceptiontable) > 0;
         info->room = room_for(argument_count(code));
         info->resolved = true;
@@ -583,16 +679,8 @@ static PyObject *type_qualname(PyTypeObject *type)
 static PyObject *type_module(PyTypeObject *type)
 {
     static PyObject *key;
-    if (key == NULL && (key = PyUnicode_InternFromString("__module__")) == NULL) {
-        PyErr_Clear();
-        return NULL;
-    }
-    PyObject *module = type->tp_flags & Py_TPFLAGS_HEAPTYPE && type->tp_dict != NULL
-                           ? PyDict_GetItemWithError(type->tp_dict, key)
-                           : NULL;
-    if (module == NULL)
-        PyErr_Clear();
-    return module;
+    bool has_one = type->tp_flags & Py_TPFLAGS_HEAPTYPE && type->tp_dict != NULL;
+    return has_one ? codes_item(type->tp_dict, &key, "__module__") : NULL;
 }
 
 static Py_hash_t text_hash(PyObject *text)

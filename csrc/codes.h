@@ -16,11 +16,13 @@ enum scope {
 };
 
 struct argument {
-    uint16_t slot;   /* in the frame's locals */
-    bool special;    /* one of these: */
-    bool cell;       /* the slot holds a cell with the value */
-    bool redacted;
+    uint16_t slot;     /* in the frame's locals */
+    bool special : 1;  /* one of these: */
+    bool cell : 1;     /* the slot holds a cell with the value */
+    bool redacted : 1;
 };
+
+#define CODE_FEW_ARGUMENTS 4
 
 /* Everything that recording an event of this code needs; hangs on the code object itself. */
 struct code_info {
@@ -36,8 +38,9 @@ struct code_info {
     uint16_t argument_count; /* to record: 0 where values are not asked for */
     uint32_t number;         /* 0: not defined yet */
     uint32_t room;           /* bytes that its call record may take */
-    struct argument *arguments;
     int line, line_at;       /* codes_line's last answer, and the offset; 0: none */
+    struct argument *arguments; /* `few`, or for more of them, memory of their own */
+    struct argument few[CODE_FEW_ARGUMENTS];
 };
 
 #define CODE_HEAD_KIND 2     /* where in `head` the kind's tag is */
@@ -162,6 +165,10 @@ bool codes_secret(PyObject *name);
 /* Definitions that hook.c makes. False: no room now. */
 bool codes_define_thread(uint32_t stream, uint64_t tid, const char *name, size_t size);
 bool codes_define_process(uint32_t parent, const char *command, size_t size, const char *python);
+
+/* What a dictionary has under a name, borrowed; NULL, without an exception, where it has none. *key is NULL at
+ * first, and keeps the name: to make it each time costs a thread and a forked child more than to look it up. */
+PyObject *codes_item(PyObject *dict, PyObject **key, const char *name);
 
 /* Is it a function's __module__ and __qualname__ in the form module.qualname? Writes UTF-8, at most
  * `size` bytes, returns how many. Objects that are no str are left out. */

@@ -191,7 +191,8 @@ bool hook_grow(struct thread *thread)
  * program: from the object in threading._active, or the one whose _bootstrap runs right now. */
 static PyObject *thread_object(PyObject *threading)
 {
-    PyObject *active = PyDict_GetItemString(threading, "_active"), *thread = NULL;
+    static PyObject *key;
+    PyObject *active = codes_item(threading, &key, "_active"), *thread = NULL;
     PyObject *ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
     if (ident == NULL)
         PyErr_Clear();
@@ -211,15 +212,16 @@ static PyObject *thread_object(PyObject *threading)
 static size_t thread_name(char *name, size_t size)
 {
     static const char main_thread[] = "MainThread";
+    static PyObject *threading_key, *name_key;
     PyObject *modules = PyImport_GetModuleDict();
-    PyObject *module = modules != NULL ? PyDict_GetItemString(modules, "threading") : NULL;
+    PyObject *module = modules != NULL ? codes_item(modules, &threading_key, "threading") : NULL;
     PyObject *object = module != NULL && PyModule_Check(module) ? thread_object(PyModule_GetDict(module)) : NULL;
     if (object != NULL) {
         PyObject *dict = PyObject_GenericGetDict(object, NULL);
         if (dict == NULL)
             PyErr_Clear();
         size_t length = dict != NULL && PyDict_Check(dict)
-                            ? codes_qualified(name, size, NULL, PyDict_GetItemString(dict, "_name"))
+                            ? codes_qualified(name, size, NULL, codes_item(dict, &name_key, "_name"))
                             : 0;
         Py_XDECREF(dict);
         if (length)
@@ -554,7 +556,7 @@ static bool forked; /* and not yet registered */
 static void after_fork(void)
 {
     struct thread *others = threads;
-    pthread_mutex_init(&threads_lock, NULL);
+    threads_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     threads = NULL;
     for (struct thread *thread = others, *next; thread != NULL; thread = next) {
         next = thread->next;

@@ -7,8 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -362,29 +360,44 @@ struct process_stat {
     bool zombie;
 };
 
+/* "/proc/PID/stat", in `path`. Here and below no function of the C library that formats or parses: each page
+ * of it that a forked child is the first to execute costs it a page fault. */
+static const char *stat_path(char path[32], uint32_t pid)
+{
+    static const char head[] = "/proc/", tail[] = "/stat";
+    char *start = path + 31 - sizeof tail;
+    memcpy(start, tail, sizeof tail);
+    do
+        *--start = (char)('0' + pid % 10);
+    while (pid /= 10);
+    start -= sizeof head - 1;
+    memcpy(start, head, sizeof head - 1);
+    return start;
+}
+
 static bool read_stat(uint32_t pid, struct process_stat *stat)
 {
     char path[32], text[1024];
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(stat_path(path, pid), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
     ssize_t size = read(fd, text, sizeof text - 1);
     close(fd);
     if (size <= 0)
         return false;
-    text[size] = '\0';
     /* Field 2 is the command in parentheses, and may contain both. */
-    char *field = strrchr(text, ')');
-    if (!field || field[1] != ' ')
+    const char *end = text + size, *p = end;
+    while (p > text && p[-1] != ')')
+        p--;
+    if (p == text || end - p < 2)
         return false;
-    char state = field[2];
+    char state = p[1];
     uint64_t fields[29] = {0};
-    field++;
-    for (int number = 3; field && number <= 28; number++) {
-        fields[number] = strtoull(field, NULL, 10);
-        field = strchr(field + 1, ' ');
-    }
+    for (int number = 2; p < end && number <= 28; p++)
+        if (*p == ' ')
+            number++;
+        else if (*p >= '0' && *p <= '9')
+            fields[number] = fields[number] * 10 + (uint64_t)(*p - '0');
     stat->parent = (uint32_t)fields[4];
     stat->start_time = fields[22];
     stat->image = fields[28];
@@ -427,6 +440,8 @@ static int take_slot(struct ring *ring, const struct process_stat *stat, uint32_
         process->registered_ns = ring_now_ns(ring);
         process->parent = parent;
         store(process->state, process_word(PROCESS_RUNNING, pid), release);
+        ring->pid = pid;
+        ring->image = stat->image;
         return (int)i;
     }
     add(header->turned_away, 1, relaxed);
@@ -441,6 +456,28 @@ int ring_process_register(struct ring *ring, uint32_t parent)
     if (!read_stat((uint32_t)getpid(), &stat))
         return -ESRCH;
     return take_slot(ring, &stat, parent);
+}
+
+#define TICK_NS 10000000u /* of start times: the kernel tells all of them in hundredths of a second */
+
+uint64_t ring_fork_time(void)
+{
+    return clock_ns(CLOCK_BOOTTIME);
+}
+
+uint64_t ring_fork_start(uint64_t before)
+{
+    uint64_t now = ring_fork_time();
+    return before && now / TICK_NS == before / TICK_NS ? now / TICK_NS : 0;
+}
+
+int ring_process_register_fork(struct ring *ring, uint32_t parent, uint64_t start_time)
+{
+    struct process_stat stat = {.start_time = start_time, .image = ring->image};
+    /* One that lives in another pid namespace does not see its parent, and one whose parent has ended has another. */
+    if (start_time && (uint32_t)getppid() == ring->pid)
+        return take_slot(ring, &stat, parent);
+    return ring_process_register(ring, parent);
 }
 
 /* The last that this process registered as: index + 1; 0: none. */
@@ -703,6 +740,8 @@ bool stream_claim(struct stream *stream, size_t size)
     stream->freed_seen = 0;
     stream->chunk = chunk;
     stream->body = ring_body(ring, index);
+    /* A page that is read first is mapped together with those around it, one that is written first alone. */
+    (void)*(const volatile uint8_t *)stream->body;
     stream->next = stream->body;
     stream->end = stream->body + ring_body_size(ring, index);
     stream->min_depth = stream->depth;

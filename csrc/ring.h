@@ -35,6 +35,8 @@ struct ring {
     uint32_t chunk_size;   /* copied from the header when attached, and checked: of all but the small ones */
     uint32_t chunk_count;  /* with the small ones ... */
     uint32_t small_count;  /* ... which come first */
+    uint32_t pid;          /* of this process as it has registered ... */
+    uint64_t image;        /* ... and its image; a forked child's are its parent's until it registers */
 };
 
 /* The size of a chunk's body, and where it is. */
@@ -98,6 +100,13 @@ int64_t ring_now_ns(const struct ring *ring);
  * the index; -ENOSPC: all are taken, which is counted; -EXDEV: this process's pid means nothing where the
  * ring was made (another pid namespace); -ESRCH: it cannot be found in /proc. */
 int ring_process_register(struct ring *ring, uint32_t parent);
+/* The same for the forked child of a process that has registered. start_time: what ring_fork_start said in it; to
+ * look into /proc instead takes as long as a dozen page faults. */
+int ring_process_register_fork(struct ring *ring, uint32_t parent, uint64_t start_time);
+/* In a process that is about to fork: what its child asks ring_fork_start with, at once. That knows the child's start
+ * time where it began within the same clock tick as this; 0: it does not. */
+uint64_t ring_fork_time(void);
+uint64_t ring_fork_start(uint64_t before);
 /* The same for a program that has just begun, by whoever was started. Its parent is the nearest process above
  * it that has registered; or, where this very process has (it has replaced itself, by exec), what it
  * was before, which has thereby ended. */

@@ -25,22 +25,43 @@ extern char **environ;
 void (*session_after_fork)(void);
 void (*session_before_leave)(void);
 
-/* ---- starting the dumper ------------------------------------------------------------------ */
-
 #define SPAWN_STACK (64u << 10)
 #define SPAWN_ENVIRONMENT 4096 /* variables that the dumper gets at most */
-#define SPAWN_HIGHEST_FD 65536 /* how far descriptors are closed where the kernel has no close_range */
 
-/* What the two processes on the way to the dumper use. They share our memory (CLONE_VM) while this
- * thread stands still (CLONE_VFORK), so there is one of it, in static memory, under a lock. */
+/* What the child of a fork writes to comes first: each page costs it a page fault and a copy. */
 static struct {
-    pthread_mutex_t lock;
-    char *arguments[8];
-    char *environment[SPAWN_ENVIRONMENT + 1];
-    int error; /* errno of the step that failed */
-    _Alignas(16) char detacher_stack[SPAWN_STACK];
-    _Alignas(16) char dumper_stack[SPAWN_STACK];
-} spawn = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_mutex_t spawning; /* of spawn */
+    pthread_mutex_t check; /* for a dumper that makes no progress */
+    pthread_mutex_t leave; /* locked by the first that leaves, for good */
+    struct ring ring;
+    uint32_t process;
+    bool joined;
+    bool registered;     /* false in a forked child that has not recorded anything yet */
+    bool leader;         /* the recording began with it: waits and prints at the end */
+    bool children;       /* forked children are recorded */
+    bool quiet;
+    uint64_t start_time; /* of a forked child that has not registered yet, as ring_fork_start knows it */
+    dev_t stderr_device; /* of the file that standard error was when the recording began */
+    ino_t stderr_inode;
+    uint64_t checked_at, checked_passes;
+    unsigned spawned; /* dumpers started since one made progress */
+    char path[PATH_MAX];
+    char executable[PATH_MAX];
+    /* What the two processes on the way to the dumper use. They share our memory (CLONE_VM) while the thread
+     * that starts them stands still (CLONE_VFORK), so there is one of it. */
+    struct {
+        char *arguments[8];
+        char *environment[SPAWN_ENVIRONMENT + 1];
+        int error; /* errno of the step that failed */
+        _Alignas(16) char detacher_stack[SPAWN_STACK];
+        _Alignas(16) char dumper_stack[SPAWN_STACK];
+    } spawn;
+} self = {
+    .spawning = PTHREAD_MUTEX_INITIALIZER, .check = PTHREAD_MUTEX_INITIALIZER, .leave = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- starting the dumper ------------------------------------------------------------------ */
+
+#define SPAWN_HIGHEST_FD 65536 /* how far descriptors are closed where the kernel has no close_range */
 
 static void close_descriptors(void)
 {
@@ -72,9 +93,9 @@ static int become_dumper(void *unused)
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    execve(spawn.arguments[0], spawn.arguments, spawn.environment);
+    execve(self.spawn.arguments[0], self.spawn.arguments, self.spawn.environment);
 failed:
-    spawn.error = errno;
+    self.spawn.error = errno;
     _exit(127);
 }
 
@@ -84,44 +105,44 @@ static int detach(void *unused)
 {
     (void)unused;
     if (setsid() < 0
-        || clone(become_dumper, spawn.dumper_stack + SPAWN_STACK, CLONE_VM | CLONE_VFORK, NULL) < 0)
-        spawn.error = errno;
+        || clone(become_dumper, self.spawn.dumper_stack + SPAWN_STACK, CLONE_VM | CLONE_VFORK, NULL) < 0)
+        self.spawn.error = errno;
     _exit(0);
 }
 
 static int spawn_locked(const char *executable, const char *ring_path)
 {
     char *arguments[] = {(char *)executable, "-E", "-P", "-m", "pytracer.dumper", (char *)ring_path, NULL};
-    memcpy(spawn.arguments, arguments, sizeof arguments);
+    memcpy(self.spawn.arguments, arguments, sizeof arguments);
     size_t count = 0;
     for (char **variable = environ; variable != NULL && *variable != NULL && count < SPAWN_ENVIRONMENT;
          variable++)
         /* the dumper is not to be recorded */
         if (strncmp(*variable, "PYTRACE_RING=", sizeof "PYTRACE_RING=" - 1) != 0)
-            spawn.environment[count++] = *variable;
-    spawn.environment[count] = NULL;
-    spawn.error = 0;
+            self.spawn.environment[count++] = *variable;
+    self.spawn.environment[count] = NULL;
+    self.spawn.error = 0;
 
     /* No handler of the program may run in a process that shares its memory. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     /* No exit signal: no SIGCHLD, and invisible to a wait() without __WALL or __WCLONE. */
-    pid_t pid = clone(detach, spawn.detacher_stack + SPAWN_STACK, CLONE_VM | CLONE_VFORK, NULL);
+    pid_t pid = clone(detach, self.spawn.detacher_stack + SPAWN_STACK, CLONE_VM | CLONE_VFORK, NULL);
     if (pid < 0)
-        spawn.error = errno;
+        self.spawn.error = errno;
     else
         while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
             ;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -spawn.error;
+    return -self.spawn.error;
 }
 
 int session_spawn_dumper(const char *executable, const char *ring_path)
 {
-    pthread_mutex_lock(&spawn.lock);
+    pthread_mutex_lock(&self.spawning);
     int error = spawn_locked(executable, ring_path);
-    pthread_mutex_unlock(&spawn.lock);
+    pthread_mutex_unlock(&self.spawning);
     return error;
 }
 
@@ -132,24 +153,6 @@ int session_spawn_dumper(const char *executable, const char *ring_path)
 #define LEAVE_NS 30000000000        /* how long the end may take at all */
 #define LEAVE_IDLE_NS 5000000000    /* ... without any progress of the dumper */
 #define START_AGAIN_NS 5000000000   /* a dumper that has not come up by then is started again, once */
-
-static struct {
-    struct ring ring;
-    char path[PATH_MAX];
-    char executable[PATH_MAX];
-    uint32_t process;
-    bool joined;
-    bool registered;     /* false in a forked child that has not recorded anything yet */
-    bool leader;         /* the recording began with it: waits and prints at the end */
-    bool children;       /* forked children are recorded */
-    bool quiet;
-    dev_t stderr_device; /* of the file that standard error was when the recording began */
-    ino_t stderr_inode;
-    pthread_mutex_t check;
-    uint64_t checked_at, checked_passes;
-    unsigned spawned; /* dumpers started since one made progress */
-    pthread_mutex_t leave; /* locked by the first that leaves, for good */
-} self = {.check = PTHREAD_MUTEX_INITIALIZER, .leave = PTHREAD_MUTEX_INITIALIZER};
 
 static uint64_t now_ns(void)
 {
@@ -182,9 +185,9 @@ static void check_dumper(uint64_t interval)
         self.checked_at = now;
         enum dumper_state state = ring_dumper_state(&self.ring);
         if (state != DUMPER_REFUSED && state != DUMPER_FINISHED && ring_has_dumper(self.path) == 0
-            && pthread_mutex_trylock(&spawn.lock) == 0) {
+            && pthread_mutex_trylock(&self.spawning) == 0) {
             spawn_locked(self.executable, self.path);
-            pthread_mutex_unlock(&spawn.lock);
+            pthread_mutex_unlock(&self.spawning);
             if (self.spawned < SPAWN_BACK_OFF) /* one that dies each time is tried more and more rarely */
                 self.spawned++;
         }
@@ -198,14 +201,21 @@ void session_check_dumper(void)
     check_dumper(CHECK_INTERVAL_NS);
 }
 
+/* Of the fork that this thread is about to do. */
+static _Thread_local uint64_t fork_time __attribute__((tls_model("initial-exec")));
+
+static void before_fork(void)
+{
+    fork_time = ring_fork_time();
+}
+
 /* The child of a fork. Locks that another thread of the parent held are nobody's here. */
 static void after_fork(void)
 {
-    pthread_mutex_init(&spawn.lock, NULL);
-    pthread_mutex_init(&self.check, NULL);
-    pthread_mutex_init(&self.leave, NULL);
+    self.spawning = self.check = self.leave = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     if (!self.joined)
         return;
+    self.start_time = ring_fork_start(fork_time);
     self.leader = false;
     self.registered = false;
     self.joined = self.children;
@@ -217,7 +227,7 @@ static void after_fork(void)
 static bool registered(void)
 {
     if (self.joined && !self.registered) {
-        int index = ring_process_register(&self.ring, self.process + 1);
+        int index = ring_process_register_fork(&self.ring, self.process + 1, self.start_time);
         if (index < 0) {
             self.joined = false;
             return false;
@@ -276,7 +286,7 @@ int session_join(const char *ring_path, const char *executable, bool quiet)
     if (strlen(ring_path) >= sizeof self.path || strlen(executable) >= sizeof self.executable)
         return -ENAMETOOLONG;
     if (!handlers) {
-        int error = pthread_atfork(NULL, NULL, after_fork);
+        int error = pthread_atfork(before_fork, NULL, after_fork);
         if (error)
             return -error;
         if (AT_EXIT() != 0)

@@ -145,6 +145,53 @@ static void test_main_thread_ends(void)
     CHECK_EQUAL(WEXITSTATUS(status), 42);
 }
 
+/* A forked child registers as `process`, with the start time that it knows from before the fork; `orphan`: after its
+ * parent has ended. Returns whether it knew one. */
+static bool register_fork(int process, bool orphan)
+{
+    int pair[2];
+    bool known;
+    CHECK_EQUAL(pipe(pair), 0);
+    pid_t between = orphan ? fork() : 0;
+    if (!between) {
+        pid_t parent = getpid();
+        uint64_t before = ring_fork_time();
+        pid_t pid = fork();
+        if (!pid) {
+            uint64_t start = ring_fork_start(before);
+            while (orphan && getppid() == parent)
+                sched_yield();
+            CHECK(!start || start == ring_start_time((uint32_t)getpid()));
+            CHECK_EQUAL(ring_process_register_fork(&ring, 3 + 1, start), process);
+            CHECK_EQUAL(ring.header->processes[process].start_time, ring_start_time((uint32_t)getpid()));
+            CHECK_EQUAL(ring.header->processes[process].image, ring.header->processes[3].image);
+            CHECK(ring_process_alive(&ring, (uint32_t)process));
+            known = start != 0;
+            CHECK_EQUAL(write(pair[1], &known, sizeof known), sizeof known);
+            _exit(0);
+        }
+        if (orphan)
+            _exit(0);
+        between = pid;
+    }
+    CHECK_EQUAL(wait_for(between), 0);
+    close(pair[1]);
+    CHECK_EQUAL(read(pair[0], &known, sizeof known), sizeof known);
+    close(pair[0]);
+    return known;
+}
+
+/* Most forks begin and end within a tick of the clock that start times are told in. */
+static int test_forks(int process)
+{
+    CHECK_EQUAL(ring_fork_start(0), 0);
+    while (!register_fork(process++, false))
+        CHECK(process < 1000);
+    while (!register_fork(process++, true))
+        CHECK(process < 1000);
+    return process;
+}
+
 static void test_other_pid_namespace(void)
 {
     ring.header->pid_namespace++;
@@ -152,9 +199,9 @@ static void test_other_pid_namespace(void)
     ring.header->pid_namespace--;
 }
 
-static void test_table_full(void)
+static void test_table_full(int process)
 {
-    for (int i = 6; i < RING_PROCESSES; i++)
+    for (int i = process; i < RING_PROCESSES; i++)
         CHECK_EQUAL(ring_process_register(&ring, 0), i);
     CHECK_EQUAL(ring_turned_away(&ring), 0);
     CHECK_EQUAL(ring_process_register(&ring, 0), -ENOSPC);
@@ -213,7 +260,7 @@ int main(void)
     test_parent();
     test_main_thread_ends();
     test_other_pid_namespace();
-    test_table_full();
+    test_table_full(test_forks(6));
     ring_detach(&ring);
     return 0;
 }
