@@ -475,9 +475,11 @@ int ring_process_register_fork(struct ring *ring, uint32_t parent, uint64_t star
 {
     struct process_stat stat = {.start_time = start_time, .image = ring->image};
     /* One that lives in another pid namespace does not see its parent, and one whose parent has ended has another. */
-    if (start_time && (uint32_t)getppid() == ring->pid)
-        return take_slot(ring, &stat, parent);
-    return ring_process_register(ring, parent);
+    if ((uint32_t)getppid() != ring->pid)
+        return ring_process_register(ring, parent);
+    if (!start_time) /* stays so where /proc is out of reach: behind chroot, or with all file descriptors in use */
+        read_stat((uint32_t)getpid(), &stat);
+    return take_slot(ring, &stat, parent);
 }
 
 /* The last that this process registered as: index + 1; 0: none. */
@@ -557,7 +559,8 @@ static bool same_image(const struct ring_process *process, const struct process_
 
 static bool runs(const struct ring_process *process, struct process_stat *stat)
 {
-    return read_stat(process->pid, stat) && !stat->zombie && stat->start_time == process->start_time;
+    return read_stat(process->pid, stat) && !stat->zombie
+           && (stat->start_time == process->start_time || !process->start_time);
 }
 
 bool ring_process_alive(const struct ring *ring, uint32_t index)

@@ -71,7 +71,7 @@ struct ring_process {
     /* enum process_state | pid << 8: a process that dies while it starts can still be told */
     _Atomic uint32_t state;
     uint32_t pid;
-    uint64_t start_time;    /* field 22 of /proc/PID/stat: tells a pid used again */
+    uint64_t start_time;    /* field 22 of /proc/PID/stat: tells a pid used again; 0: it could not be read */
     uint64_t image;         /* field 28, where its stack begins: tells a process that has become another program */
     int64_t registered_ns;  /* since 1970 */
     uint32_t parent;        /* index + 1 of the process that started it, 0: none */

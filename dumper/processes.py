@@ -57,7 +57,7 @@ class Process:
         except (OSError, OverflowError):
             return  # it has been reaped already, there are too many, or this is no pid
         stat = read_stat(self.pid)
-        if stat is None or stat.start_time != self.start_time:
+        if stat is None or self.start_time not in (0, stat.start_time):
             self.close()  # another process has its pid now
 
     def ended(self) -> bool:
@@ -66,7 +66,7 @@ class Process:
         if self._ring.process_state(self.number) in (RUNNING, EXITED):
             return self.said_so() or not self._ring.process_alive(self.number)
         stat = read_stat(self.pid)
-        return stat is None or stat.zombie or stat.start_time != self.start_time
+        return stat is None or stat.zombie or self.start_time not in (0, stat.start_time)
 
     def replaced(self) -> bool:
         """True: it runs, but as another program (exec), recorded as another process or not at all."""

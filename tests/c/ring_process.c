@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 static struct ring ring;
 
@@ -192,6 +193,27 @@ static int test_forks(int process)
     return process;
 }
 
+/* One that cannot open /proc, and does not know its start time, is known by its pid alone. */
+static void test_fork_without_descriptors(int process)
+{
+    pid_t pid = fork();
+    if (!pid) {
+        CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, 0}), 0);
+        CHECK_EQUAL(ring_process_register_fork(&ring, 3 + 1, 0), process);
+        CHECK_EQUAL(ring_process_register(&ring, 0), -ESRCH);
+        CHECK_EQUAL(raise(SIGSTOP), 0);
+        _exit(0);
+    }
+    int status;
+    CHECK_EQUAL(waitpid(pid, &status, WUNTRACED), pid);
+    CHECK(WIFSTOPPED(status));
+    CHECK_EQUAL(ring.header->processes[process].start_time, 0);
+    CHECK(ring_process_alive(&ring, (uint32_t)process));
+    CHECK_EQUAL(kill(pid, SIGCONT), 0);
+    CHECK_EQUAL(wait_for(pid), 0);
+    CHECK(!ring_process_alive(&ring, (uint32_t)process));
+}
+
 static void test_other_pid_namespace(void)
 {
     ring.header->pid_namespace++;
@@ -260,7 +282,9 @@ int main(void)
     test_parent();
     test_main_thread_ends();
     test_other_pid_namespace();
-    test_table_full(test_forks(6));
+    int next = test_forks(6);
+    test_fork_without_descriptors(next++);
+    test_table_full(next);
     ring_detach(&ring);
     return 0;
 }
