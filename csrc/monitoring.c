@@ -208,6 +208,73 @@ static int open_gate(void)
     return set_events(all);
 }
 
+#if PY_VERSION_HEX >= 0x030F0000
+
+/* 3.15 looks for an exception's listeners in the monitoring data of the code object, and crashes where it has none.
+ * Code gets them when it begins or goes on as a generator, and what is being executed as somebody begins to listen; but
+ * not what suspended greenlets are in the middle of. That gets them here. */
+
+static int prepare_frames(PyObject *frame) /* takes the reference; a frame, or None */
+{
+    while (frame != NULL && PyFrame_Check(frame)) {
+        PyCodeObject *code = PyFrame_GetCode((PyFrameObject *)frame);
+        int status = call_monitoring("set_local_events", "(Oi)", tool, code, 0);
+        PyObject *back = status < 0 ? NULL : (PyObject *)PyFrame_GetBack((PyFrameObject *)frame);
+        Py_DECREF(code);
+        Py_DECREF(frame);
+        if (status < 0)
+            return -1;
+        frame = back;
+    }
+    Py_XDECREF(frame);
+    return 0;
+}
+
+struct search {
+    PyTypeObject *type;
+    PyObject *found; /* a list */
+};
+
+static int collect(PyObject *object, void *data)
+{
+    struct search *search = data;
+    return !PyObject_TypeCheck(object, search->type) || PyList_Append(search->found, object) == 0;
+}
+
+static int prepare_greenlets(void)
+{
+    static bool done; /* what begins once somebody has listened gets its data */
+    if (done)
+        return 0;
+    done = true;
+    PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), "greenlet._greenlet");
+    if (module == NULL || !PyModule_Check(module))
+        return 0;
+    PyObject *type = PyDict_GetItemString(PyModule_GetDict(module), "greenlet");
+    if (type == NULL || !PyType_Check(type))
+        return 0;
+    PyObject *gr_frame = PyObject_GetAttrString(type, "gr_frame");
+    struct search search = {(PyTypeObject *)type, PyList_New(0)};
+    int status = gr_frame == NULL || search.found == NULL ? -1 : 0;
+    if (status == 0 && Py_IS_TYPE(gr_frame, &PyGetSetDescr_Type)) {
+        PyUnstable_GC_VisitObjects(collect, &search);
+        status = PyErr_Occurred() ? -1 : 0;
+        for (Py_ssize_t i = 0; status == 0 && i < PyList_GET_SIZE(search.found); i++) {
+            PyObject *frame = Py_TYPE(gr_frame)->tp_descr_get(gr_frame, PyList_GET_ITEM(search.found, i), type);
+            status = frame == NULL ? -1 : prepare_frames(frame);
+        }
+    }
+    Py_XDECREF(search.found);
+    Py_XDECREF(gr_frame);
+    return status;
+}
+
+#else
+
+static int prepare_greenlets(void) { return 0; }
+
+#endif
+
 /* Ids 0 to 2 have a meaning for others (debugger, coverage, profiler), and some take 3 or 4 without asking
  * whether it is free. 5 is meant for optimizers, of which there is none. */
 static int take_tool(void)
@@ -242,7 +309,7 @@ int hook_listen(bool gate)
         return -1;
     Py_DECREF(result);
     if (!gate)
-        return open_gate();
+        return prepare_greenlets() < 0 ? -1 : open_gate();
     int mask = register_callback("PY_START", on_gate);
     return mask < 0 ? -1 : set_events(mask);
 }

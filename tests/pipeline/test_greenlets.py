@@ -1,10 +1,12 @@
 """Greenlets: each has its own depth, nesting and durations, however they switch."""
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
-from recording import Event, Record
+from recording import Event, Record, run, write
 
 pytest.importorskip("greenlet")
 
@@ -271,3 +273,43 @@ def test_a_forked_child_goes_on_with_its_greenlets(record: Record) -> None:
     ends = recording.of("return", func="inner") + recording.of("return", func="outer")
     assert sorted((event.func, event.depth) for event in ends) == [("inner", 1)] * 2 + [("outer", 0)] * 2
     assert len({event.pid for event in ends}) == 2
+
+
+def test_a_part_may_begin_while_greenlets_wait(tmp_path: Path) -> None:
+    """Exceptions that arrive in what began before somebody listened."""
+    write(
+        tmp_path,
+        "parts.py",
+        """
+        from greenlet import getcurrent, greenlet
+        from pytracer import trace
+
+        main = getcurrent()
+
+
+        def waiting(make):
+            namespace = {"main": main}
+            exec("def inner():\\n main.switch()\\ndef outer():\\n inner()", namespace)  # code that never ran
+            one = make(namespace["outer"])
+            one.switch()
+            return one
+
+
+        class Sub(greenlet):
+            gr_frame = property(lambda self: print("looked at"))
+
+
+        before = [waiting(greenlet), waiting(Sub), greenlet(print)]
+        dropped = waiting(greenlet)
+        for made in before[:2], [waiting(greenlet), waiting(Sub)]:
+            with trace(output="traces.sqlite", quiet=True):
+                for one in made:
+                    try:
+                        one.throw(ValueError("thrown"))
+                    except ValueError as error:
+                        print(error)
+                dropped = None
+        """,
+    )
+    bare = run([sys.executable, "parts.py"], tmp_path)
+    assert (bare.returncode, bare.stdout, bare.stderr) == (0, "thrown\n" * 4, "")

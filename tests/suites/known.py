@@ -43,6 +43,12 @@ KNOWN: list[tuple[set[tuple[int, int]], str, str]] = [
     ),
     ({V315}, "test.test_exceptions.*.test_exec_set_nomemory_hang", UNINSTRUMENTED),
     ({V315}, "test.test_exceptions.*.test_memory_error_in_PyErr_PrintEx", UNINSTRUMENTED),
+    ({V315}, "test.test_atexit.*.test_atexit_with_low_memory", UNINSTRUMENTED),
+    (
+        {V315},
+        "test.test_faulthandler.*.test_dump_ext_modules",
+        "faulthandler names pytracer._hook among the extension modules",
+    ),
     (
         {V314, V315},
         "test.test_sys.TestSysJIT.test_jit_is_active",
