@@ -600,7 +600,7 @@ static bool segment_of_row(sqlite3_stmt *row, const struct definitions *definiti
         return true;
     int64_t first = (int64_t)((uint64_t)segment->id << SCAN_INDEX_BITS);
     int64_t depth = sqlite3_column_int64(row, 5);
-    uint32_t kinds = (uint32_t)sqlite3_column_int64(row, 7);
+    uint32_t kinds = (uint32_t)sqlite3_column_int64(row, 7) & ~(uint32_t)SUMMARY_TASKS;
     struct facts facts = facts_unknown;
     facts.id = (struct bounds){first, first + (1 << SCAN_INDEX_BITS) - 1};
     facts.time = (struct bounds){segment->start, segment->end};

@@ -303,6 +303,12 @@ static const uint8_t *skip_unknown(const uint8_t *p, const uint8_t *end)
     return field ? wire_skip(field, end, tag) : NULL;
 }
 
+/* An Events.task that is not empty? */
+static bool names_task(const uint8_t *p, const uint8_t *end)
+{
+    return end - p > 1 && p[0] == WIRE_TAG(EVENTS_TASK, WIRE_BYTES) && p[1];
+}
+
 /* Any record. Returns the position behind it; NULL where it cannot be read. */
 static const uint8_t *read_any(const uint8_t *p, const uint8_t *end, struct event *event)
 {
@@ -338,8 +344,10 @@ bool summary_make(struct summary_maker *maker, const uint8_t *body, size_t size,
             if (motion & LEAVES)
                 take_duration(&tally, event.has_elapsed ? event.elapsed : event.time);
             memory = count(maker, event.code, motion >> EVENT_CALL & 1);
-        } else if (!(p = skip_unknown(p, end))) {
-            break;
+        } else {
+            tally.kinds |= names_task(p, end) ? SUMMARY_TASKS : 0;
+            if (!(p = skip_unknown(p, end)))
+                break;
         }
     }
     /* segment_next ends at these bounds. A body is too short to get below the lower one by more than

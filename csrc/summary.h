@@ -13,9 +13,11 @@
 
 #include "segment.h"
 
+enum { SUMMARY_TASKS = 1 }; /* some of its events are of a task. No kind has this bit */
+
 struct summary {
     int32_t max_depth;      /* largest depth of an event (as struct segment_event); 0 for none */
-    uint32_t kinds;         /* 1 << kind for each kind in it */
+    uint32_t kinds;         /* 1 << kind for each kind in it; SUMMARY_TASKS */
     uint64_t max_duration;  /* clock units; 0: none has a duration that is known */
     const uint8_t *codes;
     size_t codes_size;

@@ -85,7 +85,7 @@ CREATE TABLE segment (
     lost INTEGER NOT NULL,                  -- records dropped before the first event
     size INTEGER NOT NULL,                  -- bytes of data when decompressed
     complete INTEGER NOT NULL,              -- 0: the thread still writes to this chunk
-    kinds INTEGER NOT NULL,                 -- of its events: 1 << number of the kind, added (Event.what)
+    kinds INTEGER NOT NULL,                 -- of its events: 1 << number of the kind, added (Event.what); 1: some are of tasks
     max_duration INTEGER NOT NULL,          -- the longest of an event, clock units; 0: none is known
     codes BLOB NOT NULL,                    -- the code objects in it, and calls of each: csrc/summary.h
     data BLOB NOT NULL,                     -- zstd of the chunk's body: proto/trace.proto, Events

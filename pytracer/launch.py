@@ -178,12 +178,12 @@ def check_output(path: str) -> None:
         raise Mistake(f"{path} is a folder; name a file in it: --output {inside}")
     if not os.path.isdir(folder):
         raise Mistake(f"there is no folder {folder}; make it, or {other}")
+    if os.path.lexists(path) and not os.path.isfile(path):
+        raise Mistake(f"{path} is not a regular file; {other}")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise Mistake(f"the folder {folder} is not writable; {other}")
     if not os.path.lexists(path):
         return
-    if not os.path.isfile(path):
-        raise Mistake(f"{path} is not a regular file; {other}")
     if not os.access(path, os.R_OK | os.W_OK):
         raise Mistake(f"{path} is not writable; {other}")
     with open(path, "rb") as file:

@@ -39,6 +39,7 @@ _SHAPES: dict[str, Any] = {"i": int, "n": int | None, "b": bytes}
 # Names in the file: what has to be a table there, and what only the extension may have.
 _STORED = ("run", "process", "thread", "code", "type", "segment")
 _MADE = ("event", "argument", "call", "stack", "hot", "damage")
+_TASKS = 1  # of segment.kinds: SUMMARY_TASKS
 _FIRST = -(1 << 63)  # no event is as early
 
 Parameter: TypeAlias = int | str
@@ -283,12 +284,14 @@ class Database:
     def sources(self, run: int) -> list[Source]:
         """All threads of a run that recorded something so far."""
         rows = self.query(
-            "iib",
-            "SELECT coalesce(pid, 0), tid, CAST(name AS BLOB) FROM thread LEFT JOIN process"
-            " ON process.run = thread.run AND number = process WHERE thread.run = ?",
+            "iibi",
+            "SELECT coalesce(pid, 0), tid, CAST(name AS BLOB),"
+            f" EXISTS (SELECT 1 FROM segment INDEXED BY segment_time WHERE run = ?1 AND kinds & {_TASKS})"
+            " FROM thread LEFT JOIN process ON process.run = thread.run AND number = process"
+            " WHERE thread.run = ?1",
             (run,),
         )
-        return [Source(run, pid, tid, text(name)) for pid, tid, name in rows]
+        return [Source(run, pid, tid, text(name), bool(tasks)) for pid, tid, name, tasks in rows]
 
 
 def extension_path() -> str:

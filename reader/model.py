@@ -28,6 +28,7 @@ class Source(NamedTuple):
     pid: int
     tid: int
     thread: str
+    has_tasks: bool = False  # some thread of the run: asyncio's, trio's
 
 
 # An event: EVENT of the table `event`. Names are bytes, for `text`; args is JSON. docs/json.md says the rest.

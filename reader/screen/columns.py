@@ -27,7 +27,8 @@ class Columns:
         self._process = are_several["process"] if look.process is None else look.process
         self._thread = are_several["thread"] if look.thread is None else look.thread
         self._thread_width = look.width("thread")
-        if not dict(look.widths).get("thread"):  # no wider than needed
+        has_tasks = any(source.has_tasks for source in sources)  # whose names nobody knows beforehand
+        if not dict(look.widths).get("thread") and not has_tasks:  # no wider than needed
             widest = max((cells(self._name(source.tid, source.thread)) for source in sources), default=1)
             self._thread_width = min(widest, self._thread_width)
         self._duration_width = look.width("duration")
@@ -97,8 +98,9 @@ class Columns:
 
 
 def several(sources: Sequence[Source]) -> dict[str, bool]:
-    """Whether there are several runs; and processes or threads, in one of them."""
+    """Whether there are several runs; and processes or threads, in one of them. Tasks are like threads."""
     runs = {source.run for source in sources}
     processes = {(source.run, source.pid) for source in sources}
     threads = {(source.run, source.pid, source.tid) for source in sources}
-    return {"run": len(runs) > 1, "process": len(processes) > len(runs), "thread": len(threads) > len(runs)}
+    many = len(threads) > len(runs) or any(source.has_tasks for source in sources)
+    return {"run": len(runs) > 1, "process": len(processes) > len(runs), "thread": many}

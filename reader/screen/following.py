@@ -41,7 +41,7 @@ class Following:
         self.has_looked = False  # at the database, since the screen was opened
         self._behind = False  # the run has grown since its course was read
         self._stale = False  # something has changed since the events on the screen were read
-        self._known = len(app.sources), 0  # threads and functions
+        self._known = app.sources, 0  # threads and functions
         self.timeline: Timeline | None = None
         self._cells: list[Cell] = []
         self.is_on = False
@@ -143,7 +143,7 @@ class Following:
         self._take_cells(course.cells)
         run = next((run for run in app.runs if run.id == app.browser.view.run), None)
         app.browser.frame(live.header(run), live.footer(run, course.damages))
-        known = len(app.sources), len(app.signatures)
+        known = app.sources, len(app.signatures)
         if known != self._known:
             self._known = known
             app.change_look(app.look)

@@ -19,7 +19,8 @@ _OTHERWISE = str.maketrans(
 
 @dataclass(frozen=True)
 class Look:
-    """`thread`, `process` and `run` are None where the column is to be there only if there are several."""
+    """`thread`, `process` and `run` are None where the column is to be there only if there are several (a
+    thread's with tasks, too)."""
 
     time: str = "clock"  # 09:52:51.860222; `date`: with its day; `start`: +1.860222 after the run's; `off`
     duration: bool = True

@@ -233,3 +233,20 @@ def test_a_reader_does_not_hold_up_the_recording(reads: Reads, program: Program)
     wal = program.database.with_name(program.database.name + "-wal")
     assert not wal.exists() or wal.stat().st_size == 0
     reader.quit()
+
+
+def test_tasks_are_shown_by_themselves(tmp_path: Path, reads: Reads) -> None:
+    """In a program with a single thread, too."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import asyncio\n"
+        "async def work(): pass\n"
+        "async def main(): await asyncio.create_task(work(), name='a task')\n"
+        "asyncio.run(main())\n"
+    )
+    command = [*PYTRACE, "-q", "--modules", str(script), str(script)]
+    subprocess.run(command, cwd=tmp_path, env=environment(), check=True, timeout=60)
+    reader = reads(tmp_path / "traces.sqlite")
+    reader.shows("a task  ")
+    reader.press("-", "T")
+    reader.hides("a task  ")

@@ -35,7 +35,7 @@ def made(
     task: str = "",
 ) -> Row:
     """An event as the table `event` has it; args are name, value, type."""
-    run, pid, tid, thread = source
+    run, pid, tid, thread, _ = source
     names = [name.encode("utf-8", "surrogatepass") for name in (thread, *code[:3])]
     values = json.dumps([dict(zip(("name", "value", "type"), each, strict=True)) for each in args])
     line = code.line if line is None else line

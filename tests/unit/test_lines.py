@@ -150,6 +150,7 @@ def test_columns_are_there_where_there_are_several() -> None:
     assert columns(worker, MAIN) == ["worker-1    ", "MainThread  "]
     assert columns(MAIN, child) == ["    100  MainThread  ", "    200  MainThread  "]
     assert columns(MAIN, later) == ["   1  ", "   2  "]
+    assert columns(MAIN._replace(has_tasks=True)) == ["MainThread            "]  # names may be longer
     everything = replace(BARE, thread=True, process=True, run=True, duration=True, ids=True, file=True)
     assert columns(MAIN, look=everything) == [
         "           1              1      100  MainThread  /home/me/app.py:10              "
