@@ -55,6 +55,14 @@ static inline struct profile *profile_of(struct thread *thread)
     return thread->profile;
 }
 
+/* Behind a change of a thread's functions: the interpreter asks this before it calls them, and not while
+ * one of them runs. */
+static inline void update_tracing(PyThreadState *state)
+{
+    bool listening = state->c_profilefunc != NULL || state->c_tracefunc != NULL;
+    state->cframe->use_tracing = listening && state->tracing == 0 ? 255 : 0;
+}
+
 static __attribute__((noinline)) void switch_trace(PyThreadState *state, bool on)
 {
     struct thread *thread = on ? hook_thread_made() : hook_thread;
@@ -64,7 +72,7 @@ static __attribute__((noinline)) void switch_trace(PyThreadState *state, bool on
     if (on)
         profile->next_trace = state->c_tracefunc; /* c_traceobj stays theirs, if it is anybody's */
     state->c_tracefunc = on ? on_trace : profile->next_trace;
-    state->cframe->use_tracing = 255; /* we profile */
+    update_tracing(state);
 }
 
 /* Puts our trace function on this thread, before somebody else's, or takes it away. */
@@ -213,7 +221,7 @@ static __attribute__((noinline)) void withdraw(PyThreadState *state, const struc
         state->c_profilefunc = profile != NULL ? profile->next_profile : NULL;
     if (state->c_tracefunc == on_trace)
         state->c_tracefunc = profile != NULL ? profile->next_trace : NULL;
-    state->cframe->use_tracing = state->c_tracefunc != NULL || state->c_profilefunc != NULL ? 255 : 0;
+    update_tracing(state);
 }
 
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
@@ -235,7 +243,7 @@ static void listen_again(PyThreadState *state)
         return;
     thread->profile->next_profile = state->c_profilefunc;
     state->c_profilefunc = on_profile; /* c_profileobj stays, for sys.getprofile() and for them */
-    state->cframe->use_tracing = 255;
+    update_tracing(state);
 }
 
 static void trace(PyThreadState *state, struct thread *thread, PyFrameObject *frame, int what, PyObject *arg)
@@ -287,7 +295,7 @@ static void set_profile(PyThreadState *state)
 {
     if (state->c_profilefunc == NULL) {
         state->c_profilefunc = on_profile;
-        state->cframe->use_tracing = 255;
+        update_tracing(state);
     }
 }
 
@@ -426,7 +434,7 @@ int hook_listen(bool gate)
     PyThreadState *here = PyThreadState_Get();
     if (gate) {
         here->c_profilefunc = on_gate;
-        here->cframe->use_tracing = 255;
+        update_tracing(here);
         return 0;
     }
     for (PyThreadState *state = PyInterpreterState_ThreadHead(here->interp); state != NULL;
