@@ -30,7 +30,7 @@ from outcomes import recording
 
 LOGS = Path(__file__).parents[2] / "build" / "cpython"
 TIMEOUT = 1200  # seconds for one run of one module
-RESOURCES = "all,-gui,-network,-urlfetch,-largefile,-walltime"
+RESOURCES = "all,-gui,-network,-urlfetch,-largefile"
 
 # What is run in place of `-m test`.
 INSTEAD = {"test_monitoring": [str(Path(__file__).with_name("unseen.py"))]}
