@@ -150,9 +150,10 @@ def _run(run: dict[str, Any]) -> str:
 def _busiest_lines(run: dict[str, Any]) -> list[str]:
     numbers = [f"{each['calls']:,}" for each in run["busiest"]]
     width = max(map(len, numbers), default=0)
+    names = [".".join(filter(None, (each["module"], each["func"]))) for each in run["busiest"]]
     return [
-        f"{number:>{width}} {'call' if number == '1' else 'calls'} of {each['module']}.{each['func']}"
-        for number, each in zip(numbers, run["busiest"], strict=True)
+        f"{number:>{width}} {'call' if number == '1' else 'calls'} of {name}"
+        for number, name in zip(numbers, names, strict=True)
     ]
 
 

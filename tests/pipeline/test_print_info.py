@@ -209,6 +209,16 @@ def test_a_function_of_several_processes_is_one(tmp_path: Path) -> None:
     ]
 
 
+def test_a_function_without_a_module_has_no_dot_before_it(tmp_path: Path) -> None:
+    """As what `exec` makes, with a namespace that has no __name__."""
+    path = tmp_path / "traces.sqlite"
+    with Handmade(path) as made:
+        run = made.run()
+        made.code(run, 1, "made", module="")
+        made.segment(run, [event("call", 1)])
+    assert "  busiest    1 call of made" in ran("info", path).stdout.splitlines()
+
+
 def test_when_events_went_missing(lossy: Path) -> None:
     done = ran("info", lossy, "--format", "json")
     [run] = json.loads(done.stdout)["runs"]
