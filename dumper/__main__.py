@@ -87,7 +87,11 @@ def _are_whole(settings: dict[str, str]) -> bool:
 
 def _finish(pump: Pump, settings: dict[str, str]) -> str:
     totals = None
-    if pump.store is not None and not pump.store.moved():
+    if pump.store is not None and pump.store.moved():
+        pump.notes.append("the file was taken away")
+        with suppress(apsw.Error):
+            pump.store.leave(pump.ring.now_ns())
+    elif pump.store is not None:
         try:
             totals = pump.store.finish(pump.ring.now_ns())
         except apsw.Error as error:

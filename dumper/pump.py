@@ -27,7 +27,7 @@ from . import ring as abi
 from .processes import Process, Processes, process_exists
 from .ring import Chunk, Ring
 from .segments import Segments
-from .store import EVICT_AT_ONCE, Refused, Step, Store, no_step
+from .store import EVICT_AT_ONCE, Kept, Refused, Step, Store, no_step
 
 if TYPE_CHECKING:
     from .definitions import Rows
@@ -98,6 +98,7 @@ class Pump:
         self._nonsense: set[Key] = set()  # chunks refused, because their records cannot be read
         self._bad = 0  # chunks whose headers make no sense; they stay in the ring
         self._losses = (0, 0, 0)
+        self._kept: Kept | None = None  # of a file that was taken away, while there is no other
         self._ended: set[int] = set()  # numbers of processes that had ended before this pass's look
         self._live_next = 0.0
         self._clock_known = False
@@ -315,19 +316,19 @@ class Pump:
     def _current_store(self) -> Store:
         """The open database. Where its file has been taken away, a new one at its path, with the
         definitions that are not in the ring any more."""
-        old = self.store
-        if old is None:
-            self.store = self._open_store()
-        elif old.moved():
-            new = self._open_store()
-            try:
-                new.copy_definitions(old)
-            except apsw.Error:
-                new.close()
-                raise
-            old.abandon()
-            self.store = new
-            self._stored.clear()
-            self._note("the file was taken away while recording, and a new one begun")
-        assert self.store is not None
+        if self.store is not None and self.store.moved():
+            self._kept = self.store.leave(self.ring.now_ns())
+            self.store = None
+        if self.store is None:
+            store = self._open_store()
+            if self._kept is not None:
+                try:
+                    store.take_over(self._kept)
+                except apsw.Error:
+                    store.close()
+                    raise
+                self._kept = None
+                self._stored.clear()
+                self._note("the file was taken away while recording, and a new one begun")
+            self.store = store
         return self.store

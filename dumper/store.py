@@ -158,6 +158,13 @@ def no_step(name: str) -> None:
     """Does nothing; the tests' stand-in dies here."""
 
 
+class Kept(NamedTuple):
+    """What the segments to come refer to."""
+
+    clock_scale: int
+    definitions: dict[str, list[Any]]  # rows by table
+
+
 class Store:
     """The open database. Every method may raise apsw.Error (locked, full, ...); then nothing of the
     transaction is stored."""
@@ -188,6 +195,7 @@ class Store:
                 self._db.execute(PUT_RUN, run)
                 row = self._db.execute("SELECT id FROM run WHERE recording = ?", (run.recording,)).get
             self.run = int(row)
+            self._beside = {path + suffix: _identity(path + suffix) for suffix in ("-wal", "-shm")}
         except apsw.Error as error:
             self._db.close()
             raise _refusal(path, error) from None
@@ -341,18 +349,35 @@ class Store:
         """True where the path does not lead to the open file any more."""
         return _identity(self.path) != self._file
 
-    def copy_definitions(self, old: "Store") -> None:
-        """Takes over what the segments to come refer to, from a file that was taken away."""
+    def leave(self, now: int) -> "Kept":
+        """Ends the run in a file that was taken away, wherever that is, and closes it. now: ns since 1970.
+        Returns what the segments to come refer to, for the next file.
+
+        Its log is moved into it first, because what lies beside the path belongs to the next file from now
+        on: SQLite removes a log that it finds there, but takes up the index of one (-shm)."""
+        with suppress(apsw.Error):
+            self.finish(now)
+        with suppress(apsw.Error):
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        scale = int(self._db.execute("SELECT clock_scale FROM run WHERE id = ?", (self.run,)).get)
+        definitions = {
+            table: self._db.execute(f"SELECT * FROM {table} WHERE run = ?", (self.run,)).fetchall()
+            for table in DEFINITIONS
+        }
+        for path, identity in self._beside.items():
+            if identity is not None and _identity(path) == identity:
+                os.unlink(path)
+        self._db.close()  # sees that the file has moved, and touches nothing at its path
+        return Kept(scale, definitions)
+
+    def take_over(self, kept: "Kept") -> None:
+        """What another file had before it was taken away."""
         with self.transaction():
-            self.put_clock_scale(old._db.execute("SELECT clock_scale FROM run WHERE id = ?", (old.run,)).get)
-            for table in DEFINITIONS:
-                for row in old._db.execute(f"SELECT * FROM {table} WHERE run = ?", (old.run,)):
+            self.put_clock_scale(kept.clock_scale)
+            for table, rows in kept.definitions.items():
+                for row in rows:
                     marks = ", ".join("?" * len(row))
                     self._db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (self.run, *row[1:]))
-
-    def abandon(self) -> None:
-        """Closes a database whose file was taken away. SQLite sees that and touches nothing at its path."""
-        self._db.close()
 
     def _pragma(self, name: str) -> int:
         return int(self._db.execute(f"PRAGMA {name}").get)

@@ -25,7 +25,7 @@ UNITS = {"": 1, "B": 1}
 for _power, _letter in enumerate("KMGT", 1):
     UNITS |= {_letter: KIB**_power, _letter + "IB": KIB**_power, _letter + "B": 1000**_power}
 
-MIN_OUTPUT = KIB**2
+MIN_OUTPUT = 10**6
 MIN_BUFFER = 4 * 64 * KIB  # RING_MIN_CHUNKS of RING_MIN_CHUNK_SIZE
 MAX_VALUE_LENGTH = 6000  # VALUE_LENGTH_MAX
 
@@ -71,7 +71,7 @@ def read_size(text: str) -> int:
 def read_output_size(text: str) -> str:
     size = read_size(text)
     if size < MIN_OUTPUT:
-        raise ValueError(f"the least is {show_size(MIN_OUTPUT)}: less has no room for a recording")
+        raise ValueError("the least is 1 MB: less has no room for a recording")
     if size >= 1 << 47:
         raise ValueError("that is more than a database can hold")
     return str(size)

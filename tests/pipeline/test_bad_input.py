@@ -38,7 +38,7 @@ REFUSED = {
     "size of unknown unit": (["--max-size", "5QB", "script.py"], "a size is expected"),
     "negative size": (["--max-size=-5MB", "script.py"], "a size is expected"),
     "infinite size": (["--max-size", "inf", "script.py"], "a size is expected"),
-    "small size": (["--max-size", "1000", "script.py"], "the least is 1 MiB"),
+    "small size": (["--max-size", "1000", "script.py"], "the least is 1 MB"),
     "large size": (["--max-size", "1000T", "script.py"], "more than a database can hold"),
     "small buffer": (["--buffer-size", "255KiB", "script.py"], "the least is 256 KiB"),
     "large buffer": (["--buffer-size", "900T", "script.py"], "more than half of this machine's memory"),
@@ -117,7 +117,7 @@ def test_refused(name: str, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "expected"),
     [
-        ("PYTRACE_MAX_SIZE", "5", "PYTRACE_MAX_SIZE=5: the least is 1 MiB"),
+        ("PYTRACE_MAX_SIZE", "5", "PYTRACE_MAX_SIZE=5: the least is 1 MB"),
         ("PYTRACE_QUIET", "maybe", "PYTRACE_QUIET=maybe: 1 or 0 is expected"),
         ("TRACE_MODULES", "src", "TRACE_MODULES=src: there is no "),
         ("PYTRACE_OUTPUT", "folder", "is a folder"),
@@ -130,7 +130,7 @@ def test_environment(variable: str, value: str, expected: str, folder: Path) -> 
 @pytest.mark.parametrize(
     ("section", "expected"),
     [
-        ("max-size = 5", "pyproject.toml: [tool.pytrace]: max-size = 5: the least is 1 MiB"),
+        ("max-size = 5", "pyproject.toml: [tool.pytrace]: max-size = 5: the least is 1 MB"),
         ("max-sice = 5", "there is no option 'max-sice'; did you mean max-size?"),
         ("modules = ['folder', 'nowhere']", "nowhere; folders and files are expected"),
         ("max-size = ", "pyproject.toml: Invalid value"),

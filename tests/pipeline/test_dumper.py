@@ -463,6 +463,26 @@ def test_a_file_that_is_taken_away_is_begun_anew(tmp_path: Path) -> None:
     assert ring.database.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_file_that_is_renamed_without_its_log_has_all_that_was_saved(tmp_path: Path) -> None:
+    ring = TestRing(tmp_path)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    producer.define(Definition(code=Code(number=1, func=b"f")))
+    producer.calls(10)
+    producer.seal()
+    wait_for(lambda: stored(ring) == 10, "the first calls")
+    dumper.wait_free(1)
+    renamed = ring.database.rename(tmp_path / "renamed.sqlite")
+    producer.calls(10)
+    wait_for(ring.database.exists, "a new file")
+    finish(dumper, producer)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["renamed.sqlite", "traces.sqlite"]
+    assert list(stored_calls(renamed).values()) == [list(range(10))]
+    assert list(stored_calls(ring.database).values()) == [list(range(10, 20))]
+    run_and_code = "SELECT finished > started, func FROM run, code"
+    assert rows(renamed, run_and_code) == rows(ring.database, run_and_code) == [(1, "f")]
+
+
 def test_a_file_that_is_replaced_by_a_foreign_one_is_left_alone(tmp_path: Path) -> None:
     ring = TestRing(tmp_path)
     dumper = Dumper(ring, script=Dumper.IMPATIENT)
