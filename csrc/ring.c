@@ -19,6 +19,7 @@ void (*ring_test_point)(const char *name);
 uint64_t clock_test_offset;
 #endif
 
+#define MAPPED_TOGETHER (64u << 10) /* bytes: Linux's fault_around_bytes, as a rule */
 #define SMALL_FROM (16u << 20) /* bytes of a buffer that has small chunks, too: an eighth of it ... */
 #define SMALL_MOST 4096        /* ... but no more of them */
 
@@ -717,6 +718,14 @@ uint8_t *stream_next_chunk(struct stream *stream, size_t size)
     return NULL;
 }
 
+/* A page that a process reads first is mapped together with those around it that have been used before; one
+ * that it writes first is mapped alone, with a page fault for each. */
+static void map_body(const uint8_t *body, uint32_t size)
+{
+    for (uint32_t at = 0; at < size; at += MAPPED_TOGETHER)
+        (void)*(const volatile uint8_t *)(body + at);
+}
+
 bool stream_claim(struct stream *stream, size_t size)
 {
     struct ring *ring = stream->ring;
@@ -743,8 +752,7 @@ bool stream_claim(struct stream *stream, size_t size)
     stream->freed_seen = 0;
     stream->chunk = chunk;
     stream->body = ring_body(ring, index);
-    /* A page that is read first is mapped together with those around it, one that is written first alone. */
-    (void)*(const volatile uint8_t *)stream->body;
+    map_body(stream->body, ring_body_size(ring, index));
     stream->next = stream->body;
     stream->end = stream->body + ring_body_size(ring, index);
     stream->min_depth = stream->depth;
