@@ -783,3 +783,12 @@ void scan_free(struct scan *scan)
 }
 
 size_t scan_opened(const struct scan *scan) { return scan->opened; }
+
+/* What is open and has an event before the start of the next one would have been handed out: must_open. */
+int64_t scan_reached(const struct scan *scan)
+{
+    if (scan->opened == scan->count)
+        return scan->descending ? INT64_MAX : INT64_MIN;
+    const struct scan_segment *next = &scan->segments[scan->opened];
+    return scan->descending ? next->end : next->start;
+}

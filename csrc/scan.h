@@ -81,6 +81,10 @@ int scan_next(struct scan *scan, struct scan_at *at);
 /* How many segments were opened so far. */
 size_t scan_opened(const struct scan *scan);
 
+/* All events before this time (descending: behind it) that meet the predicate have come. For whoever is
+ * asked to fetch: he may end the scan, and begin another one there. */
+int64_t scan_reached(const struct scan *scan);
+
 /* ---- a segment's body by itself ---- */
 
 /* Decompresses a body of `size` bytes into *body (grown to *capacity where needed). Returns NULL, or

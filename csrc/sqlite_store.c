@@ -749,8 +749,9 @@ static int fetch_data(struct trace *trace, const struct scan_segment *segment, s
     return 1;
 }
 
-/* What sqlite_trace_progress tells; a thread's own, as is the scan that it runs. */
+/* What sqlite_trace_progress and sqlite_trace_reached tell; a thread's own, as is the scan that it runs. */
 static _Thread_local int64_t progress[2];
+static _Thread_local const struct scan *fetching; /* the scan looks for its next event */
 
 int trace_fetch(void *context, const struct scan_segment *segment, struct scan_data *data)
 {
@@ -766,11 +767,24 @@ EXPORTED void sqlite_trace_progress(int64_t *opened, int64_t *count)
     *count = progress[1];
 }
 
+/* 1: this thread looks for the next event of a scan, and all before *time (backwards: behind it) have come.
+ * For SQLite's progress handler, that may interrupt the scan: the rest can be asked for from there on. */
+EXPORTED int sqlite_trace_reached(int64_t *time);
+EXPORTED int sqlite_trace_reached(int64_t *time)
+{
+    if (!fetching)
+        return 0;
+    *time = scan_reached(fetching);
+    return 1;
+}
+
 int trace_next(struct trace *trace, struct scan *scan, size_t count, struct scan_at *at)
 {
     progress[0] = (int64_t)scan_opened(scan);
     progress[1] = (int64_t)count;
+    fetching = scan;
     int answer = scan_next(scan, at);
+    fetching = NULL;
     if (answer <= 0 && trace->prepared[DATA])
         sqlite3_reset(trace->prepared[DATA]);
     return answer;

@@ -278,6 +278,7 @@ class Pump:
                 if segment is not None:
                     segments.append(segment)
                     refused.discard(chunk.key)
+            store.check_log()
             with store.transaction():
                 store.put_segments(segments)
                 # a thread's definition finds no room in a full ring, and comes later or never

@@ -286,10 +286,20 @@ class Store:
         now = time.monotonic()
         if now < self._log_next or _size(self.path + "-wal") <= 2 * self._log_size:
             return
+        if not self._begin_log_anew():
+            self._log_next = now + LOG_AGAIN_SECONDS  # somebody reads; it will be over
+
+    def check_log(self) -> None:
+        """To be called before segments are stored. Raises apsw.FullError where a reader has been in one
+        transaction for so long that the log alone is as large as all may be: then nothing is added to it."""
+        if _size(self.path + "-wal") > self._max_size and not self._begin_log_anew():
+            raise apsw.FullError("a reader kept the log from being emptied; it has the size of --max-size")
+
+    def _begin_log_anew(self) -> bool:
+        """False: somebody reads what is in it."""
         self._db.set_busy_timeout(LOG_WAIT_MS)
         try:
-            if self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()[0][0]:
-                self._log_next = now + LOG_AGAIN_SECONDS  # somebody reads; it will be over
+            return not self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()[0][0]
         finally:
             self._db.set_busy_timeout(int(BUSY_SECONDS * 1000))
 

@@ -2,7 +2,8 @@
 
 Called by everything in the reader. dumper/schema.sql says what the ordinary tables hold; `event` and
 its like come from the extension (csrc/sqlite_trace.c), which is loaded into each connection. No query
-is left open and no transaction is held, so that a reader never keeps the dumper from emptying its WAL.
+is left open and no transaction is held, and who looks for events lets go now and then, so that a reader
+does not keep the dumper from emptying its WAL.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _SHAPES: dict[str, Any] = {"i": int, "n": int | None, "b": bytes}
 _STORED = ("run", "process", "thread", "code", "type", "segment")
 _MADE = ("event", "argument", "call", "stack", "hot", "damage")
 _TASKS = 1  # of segment.kinds: SUMMARY_TASKS
-_FIRST = -(1 << 63)  # no event is as early
+_LAST_ID = (1 << 63) - 1  # of no event
 
 Parameter: TypeAlias = int | str
 T = TypeVar("T")
@@ -62,11 +63,13 @@ class Damaged(DatabaseError):
 
 
 class Page(NamedTuple, Generic[T]):
-    """Some rows, as what was made of each; time and id of the last; whether there are no more."""
+    """Some rows, as what was made of each; time and id of the last; whether there are no more, or as many as
+    were asked for, or there is room for. Of a page without a row `last` is how far the search has come."""
 
     made: list[T]
-    last: tuple[int, int]
+    last: tuple[int, int] | None
     ended: bool
+    full: bool
 
 
 class Database:
@@ -79,8 +82,10 @@ class Database:
         self._connection: apsw.Connection | None = None
         self._seen: tuple[int, ...] = ()
         self._damages: dict[int, Damage] = {}
-        self._page: list[Any] = []  # that is being read ...
+        self._page: list[Any] | None = None  # that is being read ...
         self._due = 0.0  # ... and is handed out at this time, by time.monotonic()
+        self._reached: Callable[[], int | None] = _reached  # the time until which no row of it has come
+        self._until: int | None = None  # its answer at the last look
         _check_file(path)
         self._check_kind()
 
@@ -108,21 +113,24 @@ class Database:
         make: Callable[[Row], T],
         limit: int,
         seconds: float,
-        after: tuple[int, int] = (_FIRST, 0),
+        after: tuple[int, int] | None = None,
+        backwards: bool = False,
     ) -> Page[T]:
-        """The first rows of a statement that selects EVENT in the order of time and id.
+        """The first rows of a statement that selects EVENT in the order of time and id (backwards: the other
+        way round), and is about events alone.
 
-        At most `limit` rows; fewer where the next ones do not come within some seconds, or they are large.
-        after: time and id; rows up to these are passed over.
+        At most `limit` rows; fewer where the next ones do not come within some seconds, or they are large;
+        none, where somebody writes to the database meanwhile. after: time and id; rows up to these are
+        passed over.
         """
-        time_after, id_after = last = after
+        last = after
 
         def read(cursor: apsw.Cursor) -> bool:
             nonlocal last
             room = _PAGE_CHARACTERS
             for row in cursor:
                 id, _, time, _, _, _, _, _, _, _, _, _, _, args, _ = row
-                if time == time_after and id <= id_after:
+                if after and time == after[0] and (id >= after[1] if backwards else id <= after[1]):
                     continue
                 made.append(make(row))
                 last = time, id
@@ -131,19 +139,28 @@ class Database:
                     return False
             return True
 
+        def reached() -> int | None:
+            time = _reached()
+            if time is None or (after and (time >= after[0] if backwards else time <= after[0])):
+                return None
+            return time
+
         while True:
             made: list[T] = []
-            self._page, last = made, after
+            self._page, self._reached, self._until, last = made, reached, None, after
             self._due = time.monotonic() + seconds
+            ended = interrupted = False
             try:
                 ended = self._ask(sql, parameters, read)
             except apsw.InterruptError:
                 if self._changed():
                     continue
-                ended = False
+                interrupted = True
             finally:
-                self._page = []
-            return Page(made, last, ended)
+                self._page = None
+            if not made and self._until is not None:
+                last = self._until, _LAST_ID if backwards else 0
+            return Page(made, last, ended, not (ended or interrupted))
 
     def _ask(self, sql: str, parameters: Sequence[Parameter], read: Callable[[apsw.Cursor], T]) -> T:
         """What is read of a statement's rows, as the database is at this moment."""
@@ -157,7 +174,7 @@ class Database:
             except apsw.InterruptError:
                 raise
             except apsw.Error as error:
-                self._page.clear()
+                self._forget_page()
                 if self._changed():
                     continue
                 raise explained(self.path, error) from error
@@ -167,6 +184,10 @@ class Database:
                 raise Damaged(self.path, str(error)) from error
             if not self._changed():
                 return answer
+            self._forget_page()
+
+    def _forget_page(self) -> None:
+        if self._page:
             self._page.clear()
 
     def connection(self) -> apsw.Connection:
@@ -200,7 +221,11 @@ class Database:
         # here, between two bytecodes, Ctrl-C becomes KeyboardInterrupt
         if self._watch:
             self._watch()
-        return bool(self._page) and time.monotonic() >= self._due
+        if self._page is None or time.monotonic() < self._due:
+            return False
+        if not self._page and not self._seen:  # somebody writes, and may wait for us
+            self._until = self._reached()
+        return bool(self._page) or self._until is not None
 
     def _changed(self) -> bool:
         # a file that was deleted can still be read to its end
@@ -300,6 +325,17 @@ def extension_path() -> str:
     if spec is None or spec.origin is None:
         raise DatabaseError("pytrace is not wholly installed: its extension of SQLite is missing")
     return spec.origin
+
+
+def _reached() -> int | None:
+    """The time until which this thread's scan has handed out all events (backwards: from which on). None: it
+    is in none."""
+    import ctypes
+
+    time = ctypes.c_int64()
+    # opened by its path it is the one that SQLite has loaded
+    found = ctypes.CDLL(extension_path()).sqlite_trace_reached(ctypes.byref(time))
+    return time.value if found else None
 
 
 def _provide_zstd(connection: apsw.Connection) -> None:

@@ -20,6 +20,7 @@ class Progress:
     def __init__(self) -> None:
         self._next = time.monotonic() + _PATIENCE if _is_terminal() else float("inf")
         self._shown = False
+        self._most = 0  # segments of a query since something else was shown
 
     def look(self) -> None:
         """Shows the line where it is due. Cheap enough to be called all the time."""
@@ -30,6 +31,8 @@ class Progress:
 
     def _show(self) -> None:
         opened, count = scanned()
+        self._most = max(self._most, count)
+        opened, count = opened + self._most - count, self._most  # a query begins where the one before ended
         share = f" ({opened * 100 // count} %)" if count else ""
         self._shown = True  # first: Ctrl-C may come at any time
         print(f"\r{opened:,} of {count:,} segments{share}\x1b[K", end="", file=sys.stderr, flush=True)
@@ -39,6 +42,7 @@ class Progress:
         if self._shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
             self._shown = False
+        self._most = 0
         if self._next != float("inf"):
             self._next = time.monotonic() + _PATIENCE
 

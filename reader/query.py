@@ -19,6 +19,7 @@ INDEX_BITS = 18  # an event's id is its segment's id << 18, plus its index there
 _FIRST_PAGE, _LARGEST_PAGE = 64, 16384  # rows
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 0.8  # s; rows that were found are handed out then
 _FOREVER = float("inf")
+_FIRST = -(1 << 63)  # ns; no event is as early
 _DEEPEST = 1 << 31  # calls
 
 
@@ -62,12 +63,13 @@ def pages(
     """
     sql = f"SELECT {EVENT} FROM event WHERE {query.where} AND time >= ? ORDER BY time, id"
     size, wait = _FIRST_PAGE, _FIRST_WAIT
-    after = (-(1 << 63), 0)
+    after = None
     left = limit
     ended = left == 0
     while not ended:
         most = size if left is None else min(size, left)
-        made, after, ended = database.page(sql, (*query.parameters, after[0]), make, most, wait, after)
+        parameters = (*query.parameters, after[0] if after else _FIRST)
+        made, after, ended, _ = database.page(sql, parameters, make, most, wait, after)
         if made:
             yield made
         if left is not None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..database import Database, Page
 
 _FOREVER = float("inf")
+_STEP = 1.0  # s until the database may go on without this reader
 _LATEST = (1 << 63) - 1
 _KINDS_ENTER = '(in kind "call" "resume" "throw")'
 _CO_PAUSES = 0x20 | 0x80 | 0x200  # co_flags of generators, coroutines, asynchronous generators
@@ -449,16 +450,19 @@ def _page(
     backwards: bool,
 ) -> Page[Row]:
     """Events behind a position, or before it, the nearest first."""
-    if not backwards:
-        if position is None:
-            sql = f"SELECT {EVENT} FROM event WHERE {query.where} ORDER BY time, id"
-            return database.page(sql, query.parameters, as_it_is, count, seconds)
-        sql = f"SELECT {EVENT} FROM event WHERE {query.where} AND time >= ? ORDER BY time, id"
-        return database.page(sql, (*query.parameters, position[0]), as_it_is, count, seconds, position)
-    if position is not None:
-        query = query.before(*position)
-    sql = f"SELECT {EVENT} FROM event WHERE {query.where} ORDER BY time DESC, id DESC"
-    return database.page(sql, query.parameters, as_it_is, count, seconds)
+    made: list[Row] = []
+    order = "time DESC, id DESC" if backwards else "time, id"
+    while True:
+        rest = query
+        if position is not None:
+            rest = query.before(*position) if backwards else query.also("time >= ?", position[0])
+        sql = f"SELECT {EVENT} FROM event WHERE {rest.where} ORDER BY {order}"
+        wait = min(seconds, _STEP)
+        page = database.page(sql, rest.parameters, as_it_is, count - len(made), wait, position, backwards)
+        made += page.made
+        position = page.last
+        if page.ended or page.full or (made and seconds != _FOREVER):
+            return page._replace(made=made)
 
 
 def _first(

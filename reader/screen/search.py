@@ -53,7 +53,7 @@ class TooSlow(Exception):
 
 
 class TimeUp(Exception):
-    """A search ran out of time at an event, without a match so far. None: at none yet."""
+    """A search ran out of time, without a match so far, at a time and id of an event. None: at none yet."""
 
     def __init__(self, position: Position | None) -> None:
         super().__init__("the search has taken its time")
@@ -155,11 +155,10 @@ def find(
             if start is not None:
                 rest = query.before(*start) if backwards else query.behind(*start)
             sql = f"SELECT {EVENT} FROM event WHERE {rest.where} ORDER BY time {direction}, id {direction}"
-            page = database.page(sql, rest.parameters, look, _PAGE, _PAGE_SECONDS)
+            page = database.page(sql, rest.parameters, look, _PAGE, _PAGE_SECONDS, start, backwards)
             if page.ended:
                 return None
-            if page.made:
-                start = page.last
+            start = page.last
             if due is not None and time.monotonic() >= due:
                 raise TimeUp(start)
     except _Found as found:

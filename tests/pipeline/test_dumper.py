@@ -402,6 +402,31 @@ def test_a_smaller_size_makes_the_file_shorter(tmp_path: Path) -> None:
     assert rows(ring.database, "PRAGMA integrity_check") == [("ok",)]
 
 
+def test_a_reader_in_a_long_transaction_bounds_what_is_stored(tmp_path: Path) -> None:
+    """It keeps the log from being emptied: when that is as large as all may be, chunks stay in the ring."""
+    limit, many = 1 << 20, 60
+    ring = TestRing(tmp_path, max_size=limit)
+    dumper = Dumper(ring)
+    producer = Producer(ring)
+    files = [ring.database, Path(f"{ring.database}-wal")]
+    reader = sqlite3.connect(ring.database, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM segment").fetchall()
+    for _ in range(many):
+        assert producer.noise(60_000)
+        producer.seal()
+    dumper.wait_stalled(0.6)
+    assert limit < files[1].stat().st_size
+    a_pass = 4 * 64 * 1024  # a sixteenth of the ring
+    assert sum(file.stat().st_size for file in files) <= 2 * limit + a_pass
+    assert 0 < ring.chunks_in_use() < many
+    reader.close()
+    dumper.wait_free()
+    assert "a reader kept the log from being emptied" in finish(dumper, producer)
+    ((evicted,),) = rows(ring.database, "SELECT evicted FROM run")
+    assert stored(ring) + evicted == many
+
+
 # ---- trouble with the file ------------------------------------------------------------------------
 
 
