@@ -78,6 +78,7 @@ class Totals(NamedTuple):
     evicted: int
     refused: int  # chunks
     turned_away: int  # processes
+    size: int  # bytes of the database, all runs; what is still in its log lies where it will
 
 
 PUT_RUN = """
@@ -143,7 +144,7 @@ WHERE id = ?1
 TOTALS = """
 SELECT (SELECT total(count) FROM segment WHERE segment.run = run.id) + evicted,
        (SELECT count(*) FROM process WHERE process.run = run.id), lost, evicted, refused,
-       turned_away
+       turned_away, (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size)
 FROM run WHERE id = ?
 """
 # Columns that databases of this version may not have yet: each with its table and its declaration.

@@ -1,7 +1,6 @@
 """The line that the program prints at its end: what was recorded, where it is, and what is missing."""
 
 import os
-from contextlib import suppress
 
 from .store import Totals
 
@@ -15,8 +14,7 @@ def summary(totals: Totals | None, path: str, directory: str, notes: list[str], 
     name = path[len(below) :] if path.startswith(below) else path
     if totals is None:
         return f"pytrace: nothing could be saved in {name}: " + "; ".join(notes)
-    size = bytes_on_disk(path)
-    file = f"{name} ({readable_size(size)})" if size else name
+    file = f"{name} ({readable_size(totals.size)})"
     missing = []
     if totals.lost:
         missing.append(f"{counted(totals.lost, 'event')} lost (buffer full; --buffer-size helps)")
@@ -35,15 +33,6 @@ def summary(totals: Totals | None, path: str, directory: str, notes: list[str], 
         problems += "; others that it started still run"
     how = f"Open it with: {command_to_read(name)}"
     return f"pytrace: {events} of {processes} in {file}, {problems}. {how}"
-
-
-def bytes_on_disk(path: str) -> int:
-    """Of the database, with what is still in its WAL, which is nearly all of it while others record."""
-    size = 0
-    for file in (path, path + "-wal"):
-        with suppress(OSError):
-            size += os.path.getsize(file)
-    return size
 
 
 def command_to_read(name: str) -> str:

@@ -2,26 +2,29 @@
 
 from pathlib import Path
 
-from pytracer.dumper.store import Totals
+from pytracer.dumper.store import Run, Store, Totals
 from pytracer.dumper.summary import summary
 
 
 def line(path: Path, goes_on: bool = False) -> str:
-    totals = Totals(1234, processes=2, lost=0, evicted=0, refused=0, turned_away=0)
+    totals = Totals(1234, processes=2, lost=0, evicted=0, refused=0, turned_away=0, size=4096)
     return summary(totals, str(path), str(path.parent), [], goes_on)
 
 
-def test_the_size_is_that_of_the_database_and_its_wal(tmp_path: Path) -> None:
-    """While others record, nearly everything is in the WAL."""
-    database = tmp_path / "traces.sqlite"
-    database.write_bytes(b"x" * 4096)
+def test_it_tells_what_there_is_and_what_is_missing(tmp_path: Path) -> None:
     whole = "pytrace: 1,234 events of 2 processes in traces.sqlite (4.1 kB), none lost. Open it with: pytrace"
-    assert line(database) == whole
-    Path(f"{database}-wal").write_bytes(b"x" * 3_000_000)
-    assert "traces.sqlite (3.0 MB), none lost; others that it started" in line(database, goes_on=True)
+    assert line(tmp_path / "traces.sqlite") == whole
+    assert "none lost; others that it started still run" in line(tmp_path / "traces.sqlite", goes_on=True)
 
 
-def test_a_database_that_is_gone_has_no_size(tmp_path: Path) -> None:
-    assert "2 processes in gone.sqlite, none lost. Open it with: pytrace read gone.sqlite" in line(
-        tmp_path / "gone.sqlite"
-    )
+def test_the_size_is_what_the_database_will_have(tmp_path: Path) -> None:
+    """While others record, nearly everything is in the log, and some of it in both."""
+    path = tmp_path / "traces.sqlite"
+    run = Run("ring", "python app.py", str(tmp_path), "3.13.0", clock_epoch_ns=0, clock_epoch_units=0)
+    store = Store(str(path), run, max_size=1 << 30, max_events=0)
+    with store.transaction():
+        store.put_types((number, "x" * 1000) for number in range(1000))
+    size = store.totals().size
+    assert size != path.stat().st_size
+    store.close()
+    assert size == path.stat().st_size > 1_000_000
