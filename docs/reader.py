@@ -33,7 +33,7 @@ From the top:
 - **The run as one line**: how many events there are at each time of it (the height is a logarithm), red where there are exceptions, yellow where events were lost,
   highlighted where you found something, blue where we are. A click goes there. Without colours marks say the same: `!`, `?`, `/`, `|`.
 - **The calls above the first line**: which functions are open there, the innermost ones. The number in front is the depth of the first of them. A click goes there.
-- **The events**, a line each, in the order of time: time, how long it took, thread (of what a task did, the task) and process where there are several, and as a tree what happened:
+- **The events**, a line each, in the order of time: time, how long it took, thread (of what a task did, the task) where there are several or tasks, process where there are several, and as a tree what happened:
 
   | line | |
   | --- | --- |
