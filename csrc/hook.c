@@ -29,8 +29,6 @@ static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct thread *threads;
 static pthread_key_t thread_key; /* only for its destructor */
 
-#define FIRST_CALLS 256 /* open calls that a thread has room for at first */
-
 static bool close_stream(struct thread *thread);
 static void hold_no_more(struct thread *thread);
 
@@ -39,7 +37,8 @@ static void free_thread(struct thread *thread)
     hook_forget_thread(thread);
     PyMem_RawFree(thread->tasks);
     hook_forget_lane(thread);
-    PyMem_RawFree(thread->calls);
+    if (thread->calls != thread->first)
+        PyMem_RawFree(thread->calls);
     PyMem_RawFree(thread);
 }
 
@@ -125,10 +124,9 @@ struct thread *hook_thread_opened(uint64_t tid)
     if (!hook_forked() || session_ring() == NULL)
         return NULL;
     struct thread *thread = PyMem_RawCalloc(1, sizeof *thread);
-    if (thread == NULL || (thread->calls = PyMem_RawCalloc(FIRST_CALLS, sizeof *thread->calls)) == NULL) {
-        PyMem_RawFree(thread);
+    if (thread == NULL)
         return NULL;
-    }
+    thread->calls = thread->first;
     thread->top = thread->calls + 1;
     thread->end = thread->calls + FIRST_CALLS;
     thread->state = &hook_no_state;
@@ -178,9 +176,12 @@ uint64_t hook_now_behind(const struct thread *thread)
 bool hook_grow(struct thread *thread)
 {
     size_t size = (size_t)(thread->end - thread->calls), used = (size_t)(thread->top - thread->calls);
-    struct open_call *calls = PyMem_RawRealloc(thread->calls, size * 2 * sizeof *calls);
+    struct open_call *own = thread->calls != thread->first ? thread->calls : NULL;
+    struct open_call *calls = PyMem_RawRealloc(own, size * 2 * sizeof *calls);
     if (calls == NULL)
         return false;
+    if (own == NULL)
+        memcpy(calls, thread->first, sizeof thread->first);
     thread->calls = calls;
     thread->top = calls + used;
     thread->end = calls + size * 2;

@@ -31,6 +31,8 @@ struct open_call {
     uint64_t since;  /* the same; of a generator, when it went on last */
 };
 
+#define FIRST_CALLS 64 /* open calls that a thread has room for at first */
+
 /* A thread of the operating system, or where it has greenlets, one of these. */
 struct thread {
     bool ready;                     /* recording, and no @notrace function is open */
@@ -40,7 +42,7 @@ struct thread {
     PyThreadState *state;           /* see hook_frame; hook_no_state: not known */
     const void *stack[3];           /* the innermost chunks of its data stack, as seen last; see lanes.c */
     struct open_call *top;          /* one behind the innermost */
-    struct open_call *calls, *end;  /* calls[0] is a sentinel that is no call */
+    struct open_call *calls, *end;  /* `first`, or memory of their own; calls[0] is a sentinel that is no call */
     struct stream stream;
     struct tasks *tasks;            /* see task.h; NULL: none has run yet */
     struct thread *next, **previous; /* all threads of the process */
@@ -53,6 +55,7 @@ struct thread {
 #if !HAVE_MONITORING
     struct profile *profile;        /* see profile.c */
 #endif
+    struct open_call first[FIRST_CALLS];
 };
 
 /* What the hot path needs to know of the recording; constant while it runs. */
