@@ -13,7 +13,7 @@ import os
 import sys
 
 from .abandoned import SHARED_MEMORY, save_abandoned, temporary_folder
-from .config import WORDS, Mistake, parse, say, settings, show_size
+from .config import WORDS, Mistake, nearest, parse, say, settings, show_size
 from .start import PROGRAM, VARIABLE, directory, show_path, split_command
 
 TYPE_CHECKING = False
@@ -24,6 +24,7 @@ APPLICATION_ID = 0x70747263
 USER_VERSION = 2
 SETTINGS_SIZE = 32768  # RING_SETTINGS_SIZE
 COMMAND_SIZE = 2048  # characters of it that are kept
+DATABASE = b"SQLite format 3\0"  # its first bytes
 SCRIPT_SIZE = 16 << 20  # of a longer script the syntax is not checked beforehand
 ZIP_END = b"PK\5\6"  # in the last 64 KiB and 22 bytes of every zip file
 
@@ -127,6 +128,8 @@ def check_script(path: str, options: list[str]) -> bool:
         hint = ""
         if os.path.exists(path + ".py"):
             hint = f"; did you mean {path}.py?"
+        elif like := nearest(path, [*WORDS]):
+            hint = like
         elif path.replace(".", "").isidentifier():
             hint = f"\n  a module is run as: pytrace -m {path}"
         raise Mistake(f"cannot run {path!r}: {error.strerror}{hint}") from None
@@ -135,13 +138,17 @@ def check_script(path: str, options: list[str]) -> bool:
         if not has_main(path):
             raise Mistake(f"cannot run {path!r}: there is no __main__.py in this folder")
         return True
-    if kind != 0o100000 or status.st_size > SCRIPT_SIZE:
+    if kind != 0o100000:
         return True  # a pipe can be read only once
     try:
         with open(path, "rb") as file:
-            source = file.read()
+            source = file.read(SCRIPT_SIZE)
     except OSError as error:
         raise Mistake(f"cannot run {path!r}: {error.strerror}") from None
+    if source.startswith(DATABASE):
+        raise Mistake(f"cannot run {path!r}: it is a database; read it with: pytrace read {path}")
+    if status.st_size > SCRIPT_SIZE:
+        return True
     if ZIP_END in source[-65557:]:
         if not has_main(path):
             raise Mistake(f"cannot run {path!r}: there is no __main__.py in this zip file")

@@ -22,6 +22,8 @@ REFUSED = {
     "missing suffix": (["script"], "did you mean script.py?"),
     "module as a script": (["http.server"], "pytrace -m http.server"),
     "folder": (["folder"], "there is no __main__.py in this folder"),
+    "word misspelt": (["prnt"], "'prnt': No such file or directory; did you mean print?"),
+    "a recording": (["other.sqlite"], "it is a database; read it with: pytrace read other.sqlite"),
     "zip file": (["app.zip"], "there is no __main__.py in this zip file"),
     "below a file": (["script.py/x.py"], "Not a directory"),
     "no module": (["-m"], "-m: a module is expected after it"),
