@@ -49,7 +49,7 @@ struct thread {
     struct thread *older, *newer;   /* those that hold a chunk, in a queue; see share_chunks */
     uint64_t held_time;             /* of its last record, when it was put there */
     uint64_t cleared;               /* the id of the state that was cleared last */
-    const _PyStackChunk *root;      /* where its data stack begins */
+    const void *root;               /* where its data stack begins; its first frame, while it has none */
     struct lanes *lanes;            /* of greenlets, see lanes.c */
     struct thread *next_lane, *next_found;
 #if !HAVE_MONITORING

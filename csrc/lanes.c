@@ -5,7 +5,8 @@
  * linked from the innermost to the root. greenlet exchanges the thread state's pointer to the innermost
  * when it switches. So the root tells which greenlet runs, and the hot path (hook_here) sees by the
  * innermost whether that has to be asked: it changes with each switch, and now and then as a stack
- * grows and shrinks.
+ * grows and shrinks. A greenlet that began with a generator has no stack before it calls a function: until
+ * then its first frame is its root.
  *
  * Each greenlet that is in the middle of recorded calls has a struct thread: its open calls, and a
  * stream. That is a lane. One whose calls have all ended is used again by whichever greenlet comes
@@ -23,11 +24,21 @@ struct lanes {
     struct thread *found[BUCKETS]; /* by root, next_found: the others */
 };
 
-static const _PyStackChunk *root_of(const _PyStackChunk *chunk)
+static const void *root_of(const _PyStackChunk *chunk)
 {
     while (chunk != NULL && chunk->previous != NULL)
         chunk = chunk->previous;
     return chunk;
+}
+
+/* What a greenlet began with that has called no function yet: a generator, whose frame is its own memory. */
+static const void *first_of(const compat_frame *frame)
+{
+    const void *first = NULL;
+    for (; frame != NULL; frame = frame->previous)
+        if (compat_frame_code(frame) != NULL)
+            first = frame;
+    return first;
 }
 
 static struct thread **place(struct lanes *lanes, const struct thread *lane)
@@ -43,7 +54,7 @@ static void insert(struct lanes *lanes, struct thread *lane)
 }
 
 /* Gives a lane to another greenlet; NULL: to none. */
-static void give(struct thread *lane, const _PyStackChunk *root)
+static void give(struct thread *lane, const void *root)
 {
     if (lane->lanes != NULL) {
         struct thread **list = place(lane->lanes, lane);
@@ -77,14 +88,26 @@ static struct thread *make_beside(struct thread *thread)
     return lane;
 }
 
-/* The lane of the greenlet whose root this is, on the thread of another. */
-static struct thread *lane_of(struct thread *thread, const _PyStackChunk *root)
+static struct thread *find(const struct thread *thread, const void *root)
 {
     struct thread *lane = NULL;
-    if (thread->lanes != NULL) {
+    if (thread->lanes != NULL && root != NULL) {
         const struct thread like = {.root = root};
         for (lane = *place(thread->lanes, &like); lane != NULL && lane->root != root;)
             lane = lane->next_found;
+    }
+    return lane;
+}
+
+/* The lane of the greenlet whose root this is, and that executes this frame; on the thread of another. */
+static struct thread *lane_of(struct thread *thread, const void *root, const compat_frame *frame)
+{
+    struct thread *lane = find(thread, root);
+    if (lane == NULL) { /* perhaps it had no data stack until now */
+        const void *first = first_of(frame);
+        lane = first != NULL && first == thread->root ? thread : find(thread, first);
+        if (lane != NULL)
+            give(lane, root);
     }
     if (lane == NULL) {
         lane = !is_open(thread) ? thread : thread->lanes != NULL ? thread->lanes->idle : NULL;
@@ -120,16 +143,17 @@ struct thread *hook_lane(struct thread *thread)
     const PyThreadState *state = hook_remember(thread);
     const _PyStackChunk *chunk = state->datastack_chunk;
     const void **seen = thread->stack;
-    bool same = chunk == NULL; /* nothing but a generator, which has its own memory: nobody knows whose */
+    bool same = false;
 
     if (chunk != NULL) /* one chunk more, or less, than before? Roots of deep stacks are far away. */
         same = (chunk->previous == seen[0] && seen[0] != NULL && chunk->previous->previous == seen[1])
                || (chunk == seen[1] && chunk->previous == seen[2]);
     if (!same) {
-        const _PyStackChunk *root = root_of(chunk);
-        struct thread *lane = root == thread->root ? thread : lane_of(thread, root);
+        const compat_frame *frame = compat_frame_of(state);
+        const void *root = chunk != NULL ? root_of(chunk) : first_of(frame);
+        struct thread *lane = root == thread->root || root == NULL ? thread : lane_of(thread, root, frame);
         if (lane != thread) {
-            settle(lane, compat_frame_of(state));
+            settle(lane, frame);
             lane->state = thread->state;
             lane->cleared = thread->cleared;
             hook_switch(thread, lane);

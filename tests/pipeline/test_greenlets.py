@@ -245,6 +245,54 @@ def test_a_greenlet_that_is_dropped_leaves_no_depth_behind(record: Record) -> No
     assert [event.depth for event in recording.of("call", func="last")] == [0, 0]
 
 
+def test_a_greenlet_of_nothing_but_a_generator(record: Record) -> None:
+    """It has no data stack before it calls a function, and is one of its own nevertheless."""
+    recording = record(
+        """
+        from greenlet import greenlet, getcurrent
+
+
+        def called(n):
+            main.switch()
+            return n
+
+
+        def numbers(count, calls):
+            for n in range(count):
+                main.switch()
+                yield called(n) if calls else n
+
+
+        def between():
+            pass
+
+
+        def run():
+            each = [greenlet(list), greenlet(list), greenlet(set)]
+            for one, calls in zip(each, (False, True, False)):
+                one.switch(numbers(3, calls))
+            while any(each):
+                between()
+                for one in each:
+                    if one:
+                        one.switch()
+            between()
+
+
+        main = getcurrent()
+        run()
+        """,
+        "--no-stdlib",
+    )
+    assert {event.depth for event in recording.of("call", func="between")} == {2}
+    turns = recording.of("call", "resume", "yield", "return", func="numbers")
+    assert len(turns) == 3 * 8
+    assert {event.depth for event in turns} == {0}
+    calls = recording.of("call", "return", func="called")
+    assert [event.depth for event in calls] == [1] * 6
+    assert all(event.duration is not None for event in turns if event.kind in ("yield", "return"))
+
+
 def test_a_forked_child_goes_on_with_its_greenlets(record: Record) -> None:
     recording = record(
         """
