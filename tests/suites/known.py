@@ -10,6 +10,8 @@ UNINSTRUMENTED = (
     "instrumented (it begins with an unknown opcode, or there was no memory)"
 )
 
+ATTACHED = "CPython takes only code for stateless to which nothing is attached (co_extra), as pytrace does"
+
 # Not run at all, bare or recorded: what would end all tests of a process. Versions, a pattern, the reason.
 LEFT_OUT: list[tuple[set[tuple[int, int]], str, str]] = [
     ({V315}, "test_invalid_bytecode", UNINSTRUMENTED),
@@ -36,11 +38,8 @@ KNOWN: list[tuple[set[tuple[int, int]], str, str]] = [
         "test.test_dis.*test_super_instructions",
         "dis(adaptive=True) shows the instructions that run: instrumented from 3.12, unspecialized on 3.11",
     ),
-    (
-        {V314, V315},
-        "test.test_code.CodeTest.test_stateless",
-        "code that somebody monitors is not stateless for CPython (cpython#133524)",
-    ),
+    ({V314, V315}, "test.test_code.CodeTest.test_stateless", ATTACHED),
+    ({V314, V315}, "test.test_interpreters.*.test_stateless_func_returns_arg", ATTACHED),
     ({V315}, "test.test_exceptions.*.test_exec_set_nomemory_hang", UNINSTRUMENTED),
     ({V315}, "test.test_exceptions.*.test_memory_error_in_PyErr_PrintEx", UNINSTRUMENTED),
     ({V315}, "test.test_atexit.*.test_atexit_with_low_memory", UNINSTRUMENTED),
