@@ -281,7 +281,7 @@ def test_a_python_without_pytrace(tmp_path: Path) -> None:
     assert check(tmp_path, source)["processes"] == 1
 
 
-@pytest.mark.parametrize("content", [None, b"", b"\0" * 2_000_000])
+@pytest.mark.parametrize("content", [None, b"", b"\0" * 2_000_000], ids=["missing", "empty", "zeros"])
 def test_a_ring_that_is_none(content: bytes | None, tmp_path: Path) -> None:
     """Gone, or of another version: the child says nothing. Where it is gone, the variable goes too."""
     ring = tmp_path / "ring"
