@@ -18,7 +18,8 @@ YOUNG_SECONDS = 5.0  # since it was started, or became what it is
 NEW_SECONDS = 1.0  # for a fork to register; for the kernel to give a program that begins its environment
 PIDS = 1 << 22  # more than there are
 KERNEL_THREAD = 0x00200000  # PF_KTHREAD
-HELPER = re.compile(rb"(import sys; )?from [\w.]+\.(resource_tracker|forkserver) import main;")  # behind its -c
+# what stands behind its -c
+HELPER = re.compile(rb"(import sys; )?from [\w.]+\.(resource_tracker|forkserver) import main;")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
