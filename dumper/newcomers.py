@@ -64,7 +64,8 @@ def is_helper(pid: int) -> bool:
     """True: a server that multiprocessing, or loky after its model, keeps for a program. It ends when nobody
     holds the other end of its pipe any more: behind the program, by itself."""
     with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
-        return any(HELPER.match(word) for word in file.read().split(b"\0"))
+        command = file.read()  # of one that is ending there is none any more
+        return not command or any(HELPER.match(word) for word in command.split(b"\0"))
     return True  # it has ended
 
 
