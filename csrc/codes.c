@@ -391,6 +391,58 @@ static void definition_close(uint8_t *record, uint8_t *body, uint8_t *end)
     stream_commit(&definitions, wire_close(record, wire_close(body, end)));
 }
 
+/* Numbers by what was defined: a program that makes the same function again and again (eval, namedtuple) has
+ * one definition of it, or its definitions would grow without end. Told by 64 bits of hash. */
+struct known {
+    uint64_t hash;
+    uint32_t number; /* 0: free */
+};
+static struct known *known;
+static size_t known_size, known_used; /* size: a power of two, or 0 */
+
+static struct known *known_find(uint64_t hash)
+{
+    size_t at = hash & (known_size - 1);
+    while (known[at].number && known[at].hash != hash)
+        at = (at + 1) & (known_size - 1);
+    return &known[at];
+}
+
+static bool known_grow(void)
+{
+    struct known *old = known;
+    size_t old_size = known_size, size = old_size ? old_size * 2 : 4096;
+    struct known *bigger = PyMem_RawCalloc(size, sizeof *bigger);
+    if (bigger == NULL)
+        return false;
+    known = bigger;
+    known_size = size;
+    for (size_t i = 0; i < old_size; i++)
+        if (old[i].number)
+            *known_find(old[i].hash) = old[i];
+    PyMem_RawFree(old);
+    return true;
+}
+
+/* Ends a definition of which all but field 1, the number, stands from `body` to `end`: writes it with a new
+ * number; or not, where this process or one that it was forked from has written the same. Returns the number. */
+static uint32_t definition_number(int kind, uint8_t *record, uint8_t *body, uint8_t *end)
+{
+    uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)kind; /* FNV-1a */
+    for (const uint8_t *p = body; p < end; p++)
+        hash = (hash ^ *p) * 0x100000001b3u;
+    struct known *place = known_used * 2 < known_size || known_grow() ? known_find(hash) : NULL;
+    if (place != NULL && place->number)
+        return place->number;
+    uint32_t number = ring_next_number(definitions.ring);
+    definition_close(record, body, event_put(end, 1, number));
+    if (place != NULL) {
+        *place = (struct known){hash, number};
+        known_used++;
+    }
+    return number;
+}
+
 bool codes_define_thread(uint32_t stream, uint64_t tid, const char *name, size_t size)
 {
     uint8_t *record, *body;
@@ -513,10 +565,6 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
     uint8_t *p = definition_open(1, size < DEFINITION_MAX ? size : DEFINITION_MAX, &record, &body);
     if (p == NULL)
         return false;
-    uint32_t number = ring_next_number(definitions.ring);
-    if (number >= 1u << 28) /* its head would not be copied in one word */
-        return false;
-    p = event_put(p, 1, number);
     p = put_text(p, 2, module, MODULE_MAX);
     p = put_text(p, 3, code->co_qualname, QUALNAME_MAX);
     uint8_t *file = wire_open(p, 4);
@@ -534,8 +582,9 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
             p = put_text(p, 6, name, each);
     }
     p = event_put(p, 7, (uint32_t)code->co_flags);
-    definition_close(record, body, p);
-
+    uint32_t number = definition_number(1, record, body, p);
+    if (number >= 1u << 28) /* its head would not be copied in one word */
+        return false;
     info->number = number;
     info->argument_count = !config.values ? 0 : (uint16_t)(count < ARGUMENTS_MAX ? count : ARGUMENTS_MAX);
     info->generator = code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
@@ -724,11 +773,8 @@ static uint32_t define_type(PyTypeObject *type)
         size = strnlen(type->tp_name, sizeof name);
         memcpy(name, type->tp_name, size);
     }
-    uint32_t number = ring_next_number(definitions.ring);
-    p = event_put(p, 1, number);
     p = wire_put_bytes(p, 2, name, size);
-    definition_close(record, body, p);
-    return number;
+    return definition_number(2, record, body, p);
 }
 
 uint32_t codes_type(PyTypeObject *type)

@@ -1,7 +1,9 @@
 """What counts as a function, with which arguments, and on which threads and in which processes."""
 
 import json
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -247,3 +249,22 @@ def test_fork(record: Record) -> None:
     assert len({event.pid for event in calls}) == 2
     assert len({event.depth for event in calls}) == 1
     assert sorted(event.kind for event in recording.of(func="fork")) == ["call", "return", "return"]
+
+
+def test_what_is_made_again_and_again_is_defined_once(record: Record) -> None:
+    """Else a program that lives long would fill the database with definitions, which are never removed."""
+    recorded = record("""
+        def show(value):
+            return value
+
+        for number in range(1000):
+            eval("show(%d)" % number)
+            show(type("Made", (), {})())
+            exec("def made(a): return a\\nmade(%d)" % number)
+        """)
+    assert [event.value for event in recorded.of("call", func="show")[:4:2]] == ["0", "1"]
+    with closing(sqlite3.connect(recorded.database)) as database:
+        codes = database.execute("SELECT func, count(*) FROM code WHERE file = '<string>' GROUP BY func")
+        assert dict(codes.fetchall()) == {"<module>": 1, "made": 1}
+        types = database.execute("SELECT count(*) FROM type WHERE name = '__main__.Made'")
+        assert types.fetchall() == [(1,)]
