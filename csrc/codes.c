@@ -749,10 +749,11 @@ struct type_info *codes_type_info_cold(PyTypeObject *type)
     PyObject *qualname = type_qualname(type);
     const void *name = qualname != NULL ? (const void *)qualname : type->tp_name;
     Py_hash_t hash = text_hash(qualname) ^ text_hash(type_module(type)) * 3;
-    if (info->type != type || info->name != name || info->hash != hash) {
+    struct type_info now = {.type = type, .name = name, .hash = hash};
+    classify(&now, type); /* even under the same name: what is no int any more must not be read like one */
+    if (info->type != type || info->name != name || info->hash != hash || info->kind != now.kind) {
         codes_types.used += info->type == NULL;
-        *info = (struct type_info){.type = type, .name = name, .hash = hash};
-        classify(info, type);
+        *info = now;
     }
     info->version = version;
     return info;

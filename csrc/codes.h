@@ -134,7 +134,8 @@ struct type_info {
 };
 
 /* By address, open addressing. A type may die and another come to its place: then its version differs
- * (which is unique where it is not 0, and changes when the type does), or its name or the names' hash. */
+ * (which is unique where it is not 0, and changes when the type does), or its name, the names' hash, or its
+ * kind. */
 struct type_table {
     struct type_info *slots;
     size_t mask, used; /* mask: slots - 1, their number being a power of two */

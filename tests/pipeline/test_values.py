@@ -380,6 +380,32 @@ def test_types_that_take_the_place_of_others(record: Record) -> None:
     assert values == [f"<__main__.Type{i:03} at 0x…>" for i in range(200)]
 
 
+def test_types_of_one_name_that_differ_in_kind(record: Record) -> None:
+    """The next class of a name, where the last one was, is of another kind: not to be read like that."""
+    recording = record(
+        """
+        import gc
+        from datetime import date
+
+        def taken(value):
+            pass
+
+        def show(base, *content):
+            class Own(base):
+                pass
+            taken(Own(*content))
+
+        for _ in range(20):
+            for base, content in ((int, (5,)), (date, (2026, 1, 2)), (str, ("text",)), (date, (2026, 1, 2))):
+                show(base, *content)
+                gc.collect()
+        """
+    )
+    values = texts(recording.of("call", func="taken"))
+    name = "__main__.show.<locals>.Own"
+    assert values == ["Own(5)", f"<{name} at 0x…>", "Own('text')", f"<{name} at 0x…>"] * 20
+
+
 def test_repr_when_asked_for(record: Record) -> None:
     recording = record(
         """
