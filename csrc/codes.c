@@ -655,14 +655,6 @@ int codes_notrace(PyCodeObject *code)
 static struct type_info no_types[1];
 struct type_table codes_types = {.slots = no_types, .mask = 0, .used = 1};
 
-static struct type_info *type_find(const PyTypeObject *type)
-{
-    size_t at = codes_type_home(type);
-    while (codes_types.slots[at].type != NULL && codes_types.slots[at].type != type)
-        at = (at + 1) & codes_types.mask;
-    return &codes_types.slots[at];
-}
-
 static bool types_grow(void)
 {
     struct type_table old = codes_types;
@@ -675,7 +667,7 @@ static bool types_grow(void)
         return true;
     for (size_t i = 0; i <= old.mask; i++)
         if (old.slots[i].type != NULL)
-            *type_find(old.slots[i].type) = old.slots[i];
+            *codes_type_slot(old.slots[i].type) = old.slots[i];
     PyMem_RawFree(old.slots);
     return true;
 }
@@ -742,7 +734,7 @@ struct type_info *codes_type_info_cold(PyTypeObject *type)
     static struct type_info none; /* memory is short: an object of an unknown type */
     if (codes_types.used * 2 > codes_types.mask && !types_grow())
         return &none;
-    struct type_info *info = type_find(type);
+    struct type_info *info = codes_type_slot(type);
     unsigned version = type->tp_version_tag;
     if (info->type == type && info->version == version && version != 0)
         return info;

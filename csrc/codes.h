@@ -144,15 +144,19 @@ extern struct type_table codes_types;
 
 struct type_info *codes_type_info_cold(PyTypeObject *type);
 
-static inline size_t codes_type_home(const PyTypeObject *type)
+/* Where a type is, or would be. */
+static inline struct type_info *codes_type_slot(const PyTypeObject *type)
 {
-    return (size_t)(((uint64_t)(uintptr_t)type >> 4) * 0x9E3779B97F4A7C15u >> 32) & codes_types.mask;
+    size_t at = (size_t)(((uint64_t)(uintptr_t)type >> 4) * 0x9E3779B97F4A7C15u >> 32) & codes_types.mask;
+    while (codes_types.slots[at].type != type && codes_types.slots[at].type != NULL)
+        at = (at + 1) & codes_types.mask;
+    return &codes_types.slots[at];
 }
 
 /* What is known of a type. Valid until the next call. */
 static inline struct type_info *codes_type_info(PyTypeObject *type)
 {
-    struct type_info *info = &codes_types.slots[codes_type_home(type)];
+    struct type_info *info = codes_type_slot(type);
     unsigned version = type->tp_version_tag;
     return info->type == type && info->version == version && version != 0 ? info : codes_type_info_cold(type);
 }
