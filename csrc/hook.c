@@ -318,7 +318,7 @@ static void share_chunks(struct thread *thread)
     pthread_mutex_unlock(&threads_lock);
 }
 
-uint8_t *hook_room(struct thread *thread, size_t size)
+uint8_t *hook_room(struct thread *thread, size_t size, size_t least)
 {
     static uint64_t checked;
     struct stream *stream = &thread->stream;
@@ -329,7 +329,10 @@ uint8_t *hook_room(struct thread *thread, size_t size)
         char name[200];
         thread->defined = codes_define_thread(stream->id, stream->tid, name, thread_name(name, sizeof name));
     }
-    uint8_t *p = stream_next_chunk(stream, size + EVENT_HEAD_MAX);
+    const uint8_t *rest = stream->next;
+    uint8_t *p = stream_next_chunk(stream, size + EVENT_HEAD_MAX, least + EVENT_HEAD_MAX);
+    if (p != NULL && p == rest) /* of the chunk that it has; no other is that large */
+        return p;
     if (p != NULL || stream->freed_seen != found_full) /* else nothing has changed since it was full */
         share_chunks(thread);
     if (p == NULL && stream->lost & 0xff) /* to drop a record is cheap: few of them look at the clock */
@@ -406,7 +409,7 @@ struct code_info *hook_prepare(PyCodeObject *code, PyObject *globals, int notrac
 void hook_raise(struct thread *thread, struct code_info *info, PyObject *exception, int line, uint64_t now,
                 struct encoded *keep)
 {
-    uint8_t *record = hook_reserve(thread, HOOK_ROOM_FOR_VALUE);
+    uint8_t *record = hook_reserve(thread, HOOK_ROOM_FOR_VALUE, HOOK_ROOM_FOR_VALUE);
     if (keep != NULL)
         keep->size = 0;
     if (record == NULL)
@@ -443,7 +446,8 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
         room = RING_MIN_CHUNK_SIZE / 2 - EVENT_HEAD_MAX;
     if (count > 64) /* of values that short, this many fit */
         count = 64;
-    uint8_t *record = hook_reserve(thread, room);
+    size_t least = hook_least(room, EVENT_HEAD_MAX + (count + 1) * VALUE_ROOM_MIN + count * (name_max + 4));
+    uint8_t *record = hook_reserve(thread, room, least);
     if (record == NULL)
         return 0;
     PyThreadState *state = compat_thread_state();
@@ -452,7 +456,7 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
     int line = codes_line(info, code, compat_frame_offset(frame, code));
     if (line > 0)
         p = event_put(p, EVENT_LINE, (uint64_t)line);
-    uint8_t *end = record + room - WIRE_CLOSE_MAX - count * (name_max + 4);
+    uint8_t *end = hook_end(thread, record, room) - count * (name_max + 4);
     p = values_put(p, end - count * VALUE_ROOM_MIN, EVENT_VALUE, text);
     for (size_t i = 0; i < count; i++)
         p = codes_secret(PyTuple_GET_ITEM(names, (Py_ssize_t)i))

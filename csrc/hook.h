@@ -82,8 +82,9 @@ struct thread *hook_lane(struct thread *thread);
 void hook_suppress(struct thread *thread, int change);
 /* hook_frame where the thread's state has to be asked for. */
 compat_frame *hook_frame_asked(struct thread *thread, const PyCodeObject *code);
-/* Room for a record of `size` bytes in another chunk; writes the lost record where there is a loss. */
-uint8_t *hook_room(struct thread *thread, size_t size);
+/* Room for a record of `size` bytes in another chunk, or of `least` and more where there is no such chunk; writes
+ * the lost record where there is a loss. */
+uint8_t *hook_room(struct thread *thread, size_t size, size_t least);
 /* hook_now where the counter is behind this thread's last event: by a little, which the cores' may be, or
  * because the machine has slept. */
 uint64_t hook_now_behind(const struct thread *thread);
@@ -136,12 +137,28 @@ HOT uint64_t hook_now(const struct thread *thread)
     return LIKELY(now >= thread->stream.time) ? now : hook_now_behind(thread);
 }
 
-HOT uint8_t *hook_reserve(struct thread *thread, size_t size)
+HOT uint8_t *hook_reserve(struct thread *thread, size_t size, size_t least)
 {
     struct stream *stream = &thread->stream;
     if (LIKELY((size_t)(stream->end - stream->next) >= size))
         return stream->next;
-    return hook_room(thread, size);
+    return hook_room(thread, size, least);
+}
+
+/* What a record makes do with where large chunks are scarce: it may take `room` bytes, and needs `needed` for its
+ * values however they are cut. */
+HOT size_t hook_least(size_t room, size_t needed)
+{
+    size_t small = RING_SMALL_RECORD - EVENT_HEAD_MAX; /* a lost record may come before it */
+    size_t least = needed > small ? needed : small;
+    return least < room ? least : room;
+}
+
+/* Where a record has to end that was given `size` bytes, or fewer. */
+HOT uint8_t *hook_end(const struct thread *thread, uint8_t *record, size_t size)
+{
+    size_t left = (size_t)(thread->stream.end - record);
+    return record + (LIKELY(size <= left) ? size : left) - WIRE_CLOSE_MAX;
 }
 
 /* The fields that every record begins with: kind, code, time. Returns the position behind them. */
@@ -191,11 +208,12 @@ HOT void hook_enter(struct thread *thread, PyCodeObject *code, struct code_info 
         return;
     struct open_call *call = thread->top;
     size_t room = kind == EVENT_CALL ? info->room : HOOK_ROOM_FOR_VALUE;
-    uint8_t *record = hook_reserve(thread, room);
+    size_t least = hook_least(room, EVENT_HEAD_MAX + info->argument_count * (size_t)VALUE_ROOM_MIN);
+    uint8_t *record = hook_reserve(thread, room, kind == EVENT_CALL ? least : room);
     if (LIKELY(record != NULL)) {
         uint8_t *p = hook_head(record, info, kind, now - thread->stream.time);
         if (kind == EVENT_CALL && LIKELY(frame != NULL))
-            p = hook_arguments(p, record + room - WIRE_CLOSE_MAX, info, frame);
+            p = hook_arguments(p, hook_end(thread, record, room), info, frame);
         else if (kind == EVENT_THROW && exception != NULL)
             p = values_put(p, record + room - WIRE_CLOSE_MAX, EVENT_VALUE, exception);
         hook_commit(thread, record, p, now);
@@ -221,7 +239,7 @@ HOT void hook_leave(struct thread *thread, struct open_call *call, enum event_ki
 {
     const struct code_info *info = call->info;
     uint64_t from = kind == EVENT_YIELD ? call->since : call->start;
-    uint8_t *record = hook_reserve(thread, HOOK_ROOM_FOR_VALUE);
+    uint8_t *record = hook_reserve(thread, HOOK_ROOM_FOR_VALUE, HOOK_ROOM_FOR_VALUE);
     if (LIKELY(record != NULL)) {
         uint64_t delta = now - thread->stream.time, elapsed = now - from;
         uint8_t *p = hook_head(record, info, kind, delta);

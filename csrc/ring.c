@@ -668,7 +668,7 @@ void stream_close(struct stream *stream)
     if (!chunk)
         return;
     RING_TEST_POINT(before_seal);
-    stream->busy = (size_t)(stream->next - stream->body) >= RING_SMALL_CHUNK_SIZE / 2;
+    stream->busy = stream->kind == CHUNK_EVENTS && stream->next - stream->body >= RING_SMALL_CHUNK_SIZE / 2;
     if (stream->count) /* an empty chunk is not stored, and takes no number */
         stream->sequence++;
     stream->chunk = NULL;
@@ -707,16 +707,6 @@ void stream_drop(struct stream *stream)
         add(stream->ring->header->processes[stream->process].lost, 1, relaxed);
 }
 
-uint8_t *stream_next_chunk(struct stream *stream, size_t size)
-{
-    if (!stream->ring) /* abandoned */
-        return NULL;
-    if (size <= stream->ring->chunk_size / 2 && stream_claim(stream, size))
-        return stream->next;
-    stream_drop(stream);
-    return NULL;
-}
-
 /* A page that a process reads first is mapped together with those around it that have been used before; one
  * that it writes first is mapped alone, with a page fault for each. */
 static void map_body(const uint8_t *body, uint32_t size)
@@ -725,18 +715,15 @@ static void map_body(const uint8_t *body, uint32_t size)
         (void)*(const volatile uint8_t *)(body + at);
 }
 
-bool stream_claim(struct stream *stream, size_t size)
+/* Seals the chunk and claims another with room for `size` bytes; false, and the chunk stays, where none is free. */
+static bool replace_chunk(struct stream *stream, size_t size)
 {
     struct ring *ring = stream->ring;
-    if (!ring)
-        return false;
-    stream_close(stream);
-
     /* Read before the search: a chunk freed during it moves `freed`, and the next call sees that. */
     uint64_t freed = load(ring->header->freed, acquire) + 1;
-    if (stream->freed_seen == freed)
+    if (stream->freed_seen == freed && size >= stream->full_from)
         return false;
-    uint32_t small = size <= RING_SMALL_CHUNK_SIZE / 2 ? ring->small_count : 0;
+    uint32_t small = size <= RING_SMALL_RECORD ? ring->small_count : 0;
     struct chunk_header *chunk = stream->busy ? NULL : claim(ring, stream->process, 0, small);
     if (!chunk)
         chunk = claim(ring, stream->process, ring->small_count, ring->chunk_count);
@@ -744,8 +731,10 @@ bool stream_claim(struct stream *stream, size_t size)
         chunk = claim(ring, stream->process, 0, small);
     if (!chunk) {
         stream->freed_seen = freed;
+        stream->full_from = size <= RING_SMALL_RECORD ? 0 : size;
         return false;
     }
+    stream_close(stream);
     uint32_t index = (uint32_t)(chunk - ring->chunks);
 
     stream->freed_seen = 0;
@@ -768,6 +757,28 @@ bool stream_claim(struct stream *stream, size_t size)
     store(chunk->last_time, stream->time, relaxed);
     RING_TEST_POINT(after_header);
     return true;
+}
+
+bool stream_claim(struct stream *stream, size_t size)
+{
+    if (!stream->ring) /* abandoned */
+        return false;
+    stream_close(stream);
+    return replace_chunk(stream, size);
+}
+
+uint8_t *stream_next_chunk(struct stream *stream, size_t size, size_t least)
+{
+    if (!stream->ring)
+        return NULL;
+    if (size <= stream->ring->chunk_size / 2) {
+        if ((size_t)(stream->end - stream->next) < least)
+            stream_close(stream);
+        if (replace_chunk(stream, size) || stream->chunk || (least < size && replace_chunk(stream, least)))
+            return stream->next;
+    }
+    stream_drop(stream);
+    return NULL;
 }
 
 /* ---- dumper ------------------------------------------------------------------------------- */

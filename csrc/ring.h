@@ -27,6 +27,7 @@ extern void (*ring_test_point)(const char *name);
 #define RING_MAX_CHUNKS (1u << 20)
 /* For streams that record little: each begins with one, so that there is one for each of many threads. */
 #define RING_SMALL_CHUNK_SIZE (16u << 10)
+#define RING_SMALL_RECORD (RING_SMALL_CHUNK_SIZE / 2) /* bytes: larger ones begin in a large chunk */
 
 struct ring {
     struct ring_header *header;
@@ -201,7 +202,8 @@ struct stream {
     uint64_t tid;
     uint64_t lost;               /* dropped since the last record that was stored */
     uint64_t freed_seen;         /* ring_header.freed + 1 when the ring was found full; 0: it was not */
-    bool busy;                   /* its last chunk was not nearly empty when it was sealed: no small one next */
+    size_t full_from;            /* ... for records of so many bytes and more */
+    bool busy;                   /* of events, the last chunk not nearly empty when it was sealed: no small one next */
     struct ring *ring;
 };
 
@@ -217,8 +219,9 @@ void stream_abandon(struct stream *stream);
 /* Seals the chunk and claims another with room for a record of `size` bytes (at most
  * RING_MIN_CHUNK_SIZE / 2). False: none is free, or the stream has been abandoned. */
 bool stream_claim(struct stream *stream, size_t size);
-/* Cold part of stream_reserve: the same, and a failure counts as a record dropped. */
-uint8_t *stream_next_chunk(struct stream *stream, size_t size);
+/* Cold part of stream_reserve: the same, and a failure counts as a record dropped. Where no chunk is free that
+ * has room for `size`, `least` bytes or more do, in a small one, or in what is left of its own. */
+uint8_t *stream_next_chunk(struct stream *stream, size_t size, size_t least);
 
 /* Counts a record that is not even tried to be stored. */
 void stream_drop(struct stream *stream);
@@ -243,7 +246,7 @@ static inline uint8_t *stream_reserve(struct stream *stream, size_t size)
 {
     if (__builtin_expect((size_t)(stream->end - stream->next) >= size, 1))
         return stream->next;
-    return stream_next_chunk(stream, size);
+    return stream_next_chunk(stream, size, size);
 }
 
 /* Publishes the record that ends at `end`. */

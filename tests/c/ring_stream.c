@@ -227,6 +227,46 @@ static void test_small_chunks(void)
     ring_detach(&large);
 }
 
+/* Where the large chunks are all in use, a record makes do with a small one, or with the rest of it; and one
+ * that cannot leaves those alone that can. */
+static void test_large_chunks_are_scarce(void)
+{
+    enum { BUFFER = 16 << 20, LARGE = RING_MIN_CHUNK_SIZE / 2, LEAST = RING_SMALL_RECORD };
+    struct ring scarce;
+    struct stream stream, holder;
+    remove_ring();
+    make_ring(&scarce, BUFFER);
+    uint32_t owner = (uint32_t)ring_process_register(&scarce, 0);
+    stream_open(&holder, &scarce, owner, 1, CHUNK_EVENTS);
+    while (stream_claim(&holder, LARGE))
+        put(&holder, LARGE);
+
+    stream_open(&stream, &scarce, owner, 2, CHUNK_EVENTS);
+    put(&stream, 100);
+    struct chunk_header *first = stream.chunk;
+    CHECK_EQUAL(size_of_chunk(&stream), RING_SMALL_CHUNK_SIZE);
+    CHECK(stream_next_chunk(&stream, LARGE, LEAST) == stream.body + 100); /* the rest does */
+    CHECK(stream.chunk == first);
+    put(&stream, RING_SMALL_CHUNK_SIZE / 2);
+    CHECK(stream_next_chunk(&stream, LARGE, LEAST) == stream.body); /* and now not */
+    CHECK(stream.chunk != first);
+    CHECK_EQUAL(stream.sequence, 1);
+    put(&stream, 100);
+    CHECK_EQUAL(stream.lost, 0);
+    CHECK(!stream_next_chunk(&stream, LARGE, LARGE));
+    CHECK_EQUAL(stream.lost, 1);
+    put(&stream, 100);
+    CHECK_EQUAL(size_of_chunk(&stream), RING_SMALL_CHUNK_SIZE);
+    CHECK_EQUAL(stream.chunk->lost_before, 1);
+
+    struct stream definitions; /* never a large one where a small one does */
+    stream_open(&definitions, &scarce, owner, 0, CHUNK_DEFINITIONS);
+    ring_release(&scarce, scarce.small_count);
+    for (size_t size = 0; size < 4 * RING_SMALL_CHUNK_SIZE; size += 1024, put(&definitions, 1024))
+        CHECK(size == 0 || size_of_chunk(&definitions) == RING_SMALL_CHUNK_SIZE);
+    ring_detach(&scarce);
+}
+
 /* The dumper believes nothing. */
 static void test_hostile_words(void)
 {
@@ -301,5 +341,6 @@ int main(void)
     CHECK_EQUAL(chunks_in_use(&ring), 0);
     ring_detach(&ring);
     test_small_chunks();
+    test_large_chunks_are_scarce();
     return 0;
 }

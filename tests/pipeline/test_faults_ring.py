@@ -60,6 +60,47 @@ def test_a_process_writes_over_the_ring(
     assert ("1 chunk unreadable" in errors) == bool(refused)
 
 
+def test_no_large_chunk_is_free(tmp_path: Path) -> None:
+    """Processes that wait hold them all: calls with many arguments make do with what a small one has, and
+    are cut where need be; nothing is lost."""
+    source = """
+    LONG = ["x" * 180] * 5
+    def many(a, b, c, d, e, f, g, h, i, j, k, l, m, n):
+        pass
+    asked, answered = os.pipe(), os.pipe()
+    for child in range(224):
+        if not os.fork():
+            many(*range(14))
+            os.write(answered[1], b".")
+            os.read(asked[0], 1)
+            os._exit(0)
+    left = 224
+    while left:
+        left -= len(os.read(answered[0], left))
+    for number in range(50):
+        do(0, 3 * number)
+        many(*[LONG] * 14)
+    os.write(asked[1], bytes(224))
+    for child in range(224):
+        os.wait()
+    """
+    program = Counted(tmp_path, source)
+    assert program.ended() == 0
+    assert "none lost" in program.over()
+    program.check(0)
+    asked = (
+        "SELECT count(*), min(length(value)), max(length(value))"
+        " FROM event e JOIN argument a ON a.event = e.id"
+        " WHERE e.kind = 'call' AND e.func = 'many' AND a.name = '{}'"
+        " AND e.pid = (SELECT pid FROM process WHERE number = 0)"
+    )
+    whole = len(repr(["x" * 180] * 5))
+    assert program.query("iii", asked.format("a")) == [(50, whole, whole)]
+    ((count, least, most),) = program.query("iii", asked.format("n"))
+    assert count == 50
+    assert least < most == whole
+
+
 @pytest.mark.parametrize("end", ["sys.exit(0)", "os.kill(os.getpid(), signal.SIGKILL)"])
 def test_shared_memory_is_full(tmp_path: Path, small_disk: SmallDisk, end: str) -> None:
     """The ring is made in the temporary folder, and nothing stays there either."""
