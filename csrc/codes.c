@@ -425,17 +425,19 @@ static bool known_grow(void)
 }
 
 /* Ends a definition of which all but field 1, the number, stands from `body` to `end`: writes it with a new
- * number; or not, where this process or one that it was forked from has written the same. Returns the number. */
+ * number; or not, where this process or one that it was forked from has written the same, or where another's
+ * is in the database. Returns the number. */
 static uint32_t definition_number(int kind, uint8_t *record, uint8_t *body, uint8_t *end)
 {
-    uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)kind; /* FNV-1a */
-    for (const uint8_t *p = body; p < end; p++)
-        hash = (hash ^ *p) * 0x100000001b3u;
+    uint64_t hash = ring_known_hash((uint32_t)kind, body, end);
     struct known *place = known_used * 2 < known_size || known_grow() ? known_find(hash) : NULL;
     if (place != NULL && place->number)
         return place->number;
-    uint32_t number = ring_next_number(definitions.ring);
-    definition_close(record, body, event_put(end, 1, number));
+    uint32_t number = ring_known_find(definitions.ring, hash);
+    if (number == 0) {
+        number = ring_next_number(definitions.ring);
+        definition_close(record, body, event_put(end, 1, number));
+    }
     if (place != NULL) {
         *place = (struct known){hash, number};
         known_used++;

@@ -59,6 +59,7 @@ bool ring_process_alive(const struct ring *ring, uint32_t process);
 bool ring_process_replaced(const struct ring *ring, uint32_t process);
 int64_t ring_process_registered_ns(const struct ring *ring, uint32_t process);
 uint32_t ring_turned_away(const struct ring *ring);
+void ring_know(struct ring *ring, const uint8_t *records, size_t size);
 uint64_t ring_process_lost(const struct ring *ring, uint32_t process);
 uint32_t ring_process_pid(const struct ring *ring, uint32_t process);
 uint64_t ring_process_start_time(const struct ring *ring, uint32_t process);

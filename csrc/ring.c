@@ -4,6 +4,7 @@
 #define _GNU_SOURCE 1 /* open file description locks */
 #include "ring.h"
 #include "clock.h"
+#include "wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -641,6 +642,75 @@ uint64_t ring_dumper_passes(const struct ring *ring)
 uint32_t ring_next_number(struct ring *ring)
 {
     return add(ring->header->next_number, 1, relaxed);
+}
+
+#define KNOWN_PROBES 16 /* places where a definition may be; all taken: it stays unknown, and is defined again */
+
+uint32_t ring_known_find(const struct ring *ring, uint64_t hash)
+{
+    for (uint32_t i = 0; i < KNOWN_PROBES; i++) {
+        const struct ring_known *known = &ring->header->known[(hash + i) % RING_KNOWN];
+        uint64_t there = load(known->hash, acquire);
+        if (there == hash)
+            return known->number < load(ring->header->next_number, relaxed) ? known->number : 0;
+        if (!there)
+            return 0;
+    }
+    return 0;
+}
+
+static void know(struct ring *ring, uint64_t hash, uint32_t number)
+{
+    for (uint32_t i = 0; i < KNOWN_PROBES; i++) {
+        struct ring_known *known = &ring->header->known[(hash + i) % RING_KNOWN];
+        uint64_t there = load(known->hash, relaxed);
+        if (!there) {
+            known->number = number;
+            store(known->hash, hash, release);
+        }
+        if (!there || there == hash)
+            return;
+    }
+}
+
+/* Fields of a code or a type, the number (1) behind all others. */
+static void know_definition(struct ring *ring, uint32_t kind, const uint8_t *start, const uint8_t *end)
+{
+    const uint8_t *p = start, *field;
+    uint32_t tag;
+    uint64_t number = 0;
+    do {
+        field = p;
+        p = wire_get_tag(p, end, &tag);
+        if (p && tag != WIRE_TAG(1, WIRE_VARINT))
+            p = wire_skip(p, end, tag);
+        else if (p)
+            p = wire_get_varint(p, end, &number);
+    } while (p && p < end);
+    if (p && tag == WIRE_TAG(1, WIRE_VARINT) && number && number <= UINT32_MAX)
+        know(ring, ring_known_hash(kind, start, field), (uint32_t)number);
+}
+
+/* The position behind the length of a field of bytes, NULL where it is none; *end: where it ends. */
+static const uint8_t *open_bytes(const uint8_t *p, const uint8_t *limit, uint32_t *tag, const uint8_t **end)
+{
+    uint64_t length;
+    p = wire_get_tag(p, limit, tag);
+    if (!p || (*tag & 7) != WIRE_BYTES || !(p = wire_get_varint(p, limit, &length)) || length > (uint64_t)(limit - p))
+        return NULL;
+    *end = p + length;
+    return p;
+}
+
+void ring_know(struct ring *ring, const uint8_t *records, size_t size)
+{
+    const uint8_t *end = records + size, *record, *fields, *fields_end;
+    uint32_t tag;
+    for (const uint8_t *p = records; p < end && (record = open_bytes(p, end, &tag, &p)) != NULL;) {
+        fields = open_bytes(record, p, &tag, &fields_end);
+        if (fields && (tag >> 3 == 1 || tag >> 3 == 2)) /* a code; a type */
+            know_definition(ring, tag >> 3, fields, fields_end);
+    }
 }
 
 /* ---- producers ---------------------------------------------------------------------------- */

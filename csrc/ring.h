@@ -185,6 +185,19 @@ uint64_t ring_dumper_passes(const struct ring *ring);
 
 /* A number for a code or a type, unique in the recording. */
 uint32_t ring_next_number(struct ring *ring);
+/* What a definition is known by: kind and bytes of all but its number. FNV-1a, RFC 9923. */
+static inline uint64_t ring_known_hash(uint32_t kind, const uint8_t *start, const uint8_t *end)
+{
+    uint64_t hash = 0xcbf29ce484222325u ^ kind;
+    for (const uint8_t *p = start; p < end; p++)
+        hash = (hash ^ *p) * 0x100000001b3u;
+    return hash ? hash : 1;
+}
+/* The number of a definition that is in the database; 0: none is known. */
+uint32_t ring_known_find(const struct ring *ring, uint64_t hash);
+/* Dumper: what is defined in these records of a chunk of definitions is in the database. What makes no sense in
+ * them is passed over. */
+void ring_know(struct ring *ring, const uint8_t *records, size_t size);
 
 /* ---- producers ---------------------------------------------------------------------------- */
 

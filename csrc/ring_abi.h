@@ -21,8 +21,9 @@
 #include <stdint.h>
 
 #define RING_MAGIC 0x0165636172747970u /* "pytrace\1" */
-#define RING_VERSION 3
+#define RING_VERSION 4
 #define RING_PROCESSES 16384 /* over a recording: no slot is used twice, the database knows processes by it */
+#define RING_KNOWN 32768 /* definitions that the processes of a recording share */
 #define RING_SETTINGS_SIZE 32768
 #define RING_MESSAGE_SIZE 4096
 
@@ -81,6 +82,13 @@ struct ring_process {
 };
 _Static_assert(sizeof(struct ring_process) == 64, "one cache line");
 
+/* A code or type whose definition is in the database: no other process need define it again. */
+struct ring_known {
+    _Atomic uint64_t hash; /* of its definition, see ring_known_hash; 0: free */
+    uint32_t number;       /* written before; constant afterwards */
+    uint32_t unused_;
+};
+
 enum dumper_state {
     DUMPER_STARTING = 0,
     DUMPER_READY = 1,    /* the database is open */
@@ -131,6 +139,7 @@ struct ring_header {
     struct ring_process processes[RING_PROCESSES];
     /* NAME=value pairs, NUL after each: what launcher, hook and dumper agree on (pytracer/config.py) */
     char settings[RING_SETTINGS_SIZE];
+    struct ring_known known[RING_KNOWN]; /* written by the dumper */
 };
 
 #endif

@@ -220,7 +220,7 @@ class Pump:
     def _take_definitions(self, store: Store) -> None:
         """Stores what has been defined since the last time, together with new processes and losses."""
         rows: Rows | None = None
-        decoded: dict[Key, int] = {}
+        decoded: list[Chunk] = []
         final = []
         for chunk in self.ring.look(abi.DEFINITIONS)[0]:
             if not chunk.used:
@@ -230,7 +230,7 @@ class Pump:
             start = self._decoded.get(chunk.key, 0)
             if chunk.used > start:
                 rows = self._decode(chunk, start, rows)
-                decoded[chunk.key] = chunk.used
+                decoded.append(chunk)
         losses = self._all_losses()
         scale = 0 if self._clock_known else self.ring.clock_scale()
         if rows or self._new or scale or losses != self._losses:
@@ -248,7 +248,10 @@ class Pump:
         self._new.clear()
         self._losses = losses
         self._clock_known = self._clock_known or bool(scale)
-        self._decoded.update(decoded)
+        for chunk in decoded:
+            if chunk.key not in self._nonsense:
+                self.ring.know(chunk, self._decoded.get(chunk.key, 0))
+            self._decoded[chunk.key] = chunk.used
         for chunk in final:
             self.ring.release(chunk)
             self._decoded.pop(chunk.key, None)

@@ -122,6 +122,10 @@ class Ring:
         ]
         return chunks, self._bad[0]
 
+    def know(self, chunk: Chunk, start: int) -> None:
+        """What a chunk defines from `start` on is committed: no other process need define it again."""
+        lib.ring_know(self._ring, chunk.body + start, chunk.used - start)
+
     def release(self, chunk: Chunk) -> None:
         """Gives the chunk back: only after COMMIT."""
         lib.ring_release(self._ring, chunk.place)

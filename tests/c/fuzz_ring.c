@@ -139,6 +139,7 @@ static void check_chunks(struct ring *ring)
         const struct chunk_view *view = &views[i];
         CHECK(view->index < RING_MIN_CHUNKS && view->process < RING_PROCESSES && view->used <= ring->chunk_size);
         CHECK(view->body == ring->bodies + (size_t)view->index * ring->chunk_size);
+        ring_know(ring, view->body, view->used);
         CHECK(summary_make(maker, view->body, view->used, view->base_depth, &summary));
         ring_process_state(ring, view->process);
         ring_process_lost(ring, view->process);

@@ -1,5 +1,6 @@
 """Programs that a recorded program starts are recorded, however they are started."""
 
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -86,6 +87,32 @@ def test_a_program_that_ends_before_what_it_starts(tmp_path: Path) -> None:
         wait_until_finished(tmp_path / "traces.sqlite")
         assert sorted(told(done.stdout).values()) == [2, 3, 4]
         assert recorded(tmp_path / "traces.sqlite") == told(done.stdout)
+
+
+def test_what_programs_define_alike_is_stored_once(tmp_path: Path) -> None:
+    """Else a program that starts others all day long would fill the database with names of functions."""
+    write_kid(tmp_path)
+    source = """
+        import os, sqlite3, subprocess, sys
+
+        def stored():
+            with sqlite3.connect("file:traces.sqlite?mode=ro", uri=True) as database:
+                return database.execute("SELECT count(finished) FROM process").fetchone()[0]
+
+        print(os.getpid(), 0, flush=True)
+        for n in range(1, 5):
+            subprocess.run([sys.executable, "kid.py", str(n)], check=True)
+            while stored() < n:
+                pass
+    """
+    check(tmp_path, source)
+    with sqlite3.connect(tmp_path / "traces.sqlite") as database:
+        most = "SELECT max(n) FROM (SELECT count(*) AS n FROM {} GROUP BY {})"
+        same_code = "module, func, file, line, arguments, flags"
+        # what the first of them defines at the same time as the script, both do
+        assert database.execute(most.format("code", same_code)).fetchone()[0] <= 2
+        assert database.execute(most.format("type", "name")).fetchone()[0] <= 2
+        assert database.execute("SELECT count(*) FROM code WHERE func = 'work'").fetchone() == (1,)
 
 
 def test_a_daemon_outlives_the_program(tmp_path: Path) -> None:

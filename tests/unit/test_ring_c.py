@@ -13,6 +13,7 @@ TESTS = ROOT / "tests" / "c"
 
 RUNS = [
     ("address,undefined", "ring_files"),
+    ("address,undefined", "ring_known"),
     ("address,undefined", "ring_process"),
     ("address,undefined", "ring_stream"),
     ("address,undefined", "ring_threads"),
