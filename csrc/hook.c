@@ -19,7 +19,8 @@ PyThreadState hook_no_state = {.datastack_chunk = &no_chunk};
 #endif
 static struct open_call no_calls[2];
 static struct thread no_thread = {
-    .top = no_calls + 1, .calls = no_calls, .end = no_calls + 1, .state = &hook_no_state, .stack = {&no_chunk}};
+    .looked = true, .top = no_calls + 1, .calls = no_calls, .end = no_calls + 1, .state = &hook_no_state,
+    .stack = {&no_chunk}};
 _Thread_local struct thread *hook_thread __attribute__((tls_model("initial-exec"))) = &no_thread;
 
 /* ---- threads ------------------------------------------------------------------------------ */
@@ -101,13 +102,33 @@ compat_frame *hook_frame_asked(struct thread *thread, const PyCodeObject *code)
     return frame != NULL && compat_frame_runs(frame, code) ? frame : NULL;
 }
 
+static void make_ready(struct thread *thread)
+{
+    thread->ready = hook.recording && thread->looked && !thread->suppressed;
+}
+
 void hook_suppress(struct thread *thread, int change)
 {
     if (change > 0)
         thread->suppressed++;
     else if (change < 0 && thread->suppressed)
         thread->suppressed--;
-    thread->ready = hook.recording && !thread->suppressed;
+    make_ready(thread);
+}
+
+void hook_look(struct thread *thread, const PyCodeObject *begins)
+{
+    const compat_frame *frame = compat_frame_of(hook_remember(thread));
+    if (begins != NULL && frame != NULL && compat_frame_runs(frame, begins))
+        frame = frame->previous;
+    thread->suppressed = 0;
+    for (; frame != NULL; frame = frame->previous) {
+        PyCodeObject *code = compat_frame_code(frame);
+        const struct code_info *info = code != NULL ? codes_info(code) : NULL;
+        thread->suppressed += info != NULL && info->notrace;
+    }
+    thread->looked = true;
+    make_ready(thread);
 }
 
 static void add_thread(struct thread *thread)
@@ -135,7 +156,6 @@ struct thread *hook_thread_opened(uint64_t tid)
     pthread_mutex_lock(&threads_lock);
     add_thread(thread);
     pthread_mutex_unlock(&threads_lock);
-    thread->ready = hook.recording;
     return thread;
 }
 
@@ -377,10 +397,10 @@ void hook_leave_other(struct thread *thread, PyCodeObject *code, struct code_inf
         if (thread->top == thread->end && !hook_grow(thread))
             return;
         call = thread->top++;
-        *call = (struct open_call){code, info, 0, 0};
+        *call = (struct open_call){.code = code};
         thread->stream.depth++;
     }
-    hook_leave(thread, call, kind, value, encoded, true, now);
+    hook_leave(thread, call, info, kind, value, encoded, true, now);
     hook_coroutine_left(thread); /* perhaps among those forgotten */
 }
 
@@ -397,6 +417,8 @@ struct code_info *hook_prepare(PyCodeObject *code, PyObject *globals, int notrac
     }
     if ((*thread = hook_thread_made()) == NULL)
         return NULL;
+    if (!(*thread)->looked)
+        hook_look(*thread, notrace > 0 ? code : NULL);
     if (info == NULL)
         stream_drop(&(*thread)->stream);
     else if (info->scope == SCOPE_NOTRACE)
@@ -432,7 +454,11 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
     PyCodeObject *code = frame != NULL ? compat_frame_code(frame) : NULL;
     struct thread *thread = code != NULL && hook_forked() ? hook_thread_made() : NULL;
     /* Inside a callback, such as --repr's call of a __repr__, a record of this thread is half written. */
-    if (thread == NULL || !thread->ready || compat_thread_state()->tracing)
+    if (thread == NULL || compat_thread_state()->tracing)
+        return 0;
+    if (!thread->looked)
+        hook_look(thread, NULL);
+    if (!thread->ready)
         return 0;
     struct code_info *info = codes_resolve(code, frame->f_globals);
     if (info == NULL || !codes_define(code, info, frame->f_globals)) {
@@ -595,7 +621,7 @@ bool hook_forked(void)
     else
         codes_open(ring, session_process());
     for (struct thread *lane = threads; lane != NULL; lane = lane->next) {
-        lane->ready = hook.recording && !lane->suppressed;
+        make_ready(lane);
         if (ring == NULL)
             continue;
         struct stream *stream = &lane->stream, before = *stream;
@@ -604,6 +630,15 @@ bool hook_forked(void)
         stream->time = before.time;
     }
     return hook.recording;
+}
+
+/* What began until now may end unseen, and what begins meanwhile will not be known. */
+static void forget_open(struct thread *thread)
+{
+    thread->top = thread->calls + 1;
+    thread->stream.depth = 0;
+    thread->looked = false;
+    task_forget(thread);
 }
 
 void hook_close(void)
@@ -616,7 +651,11 @@ void hook_close(void)
         thread->ready = false;
         while (!close_stream(thread) && pauses-- > 0)
             nanosleep(&pause, NULL);
+        forget_open(thread);
     }
+    if (suspended_size)
+        memset(suspended, 0, suspended_size * sizeof *suspended);
+    suspended_used = 0;
     codes_close();
     pthread_mutex_unlock(&threads_lock);
 }
@@ -658,10 +697,6 @@ int hook_open(bool values)
     hook.clock_shift = ring->header->clock_shift;
     hook.values = values;
     hook.recording = true;
-    pthread_mutex_lock(&threads_lock);
-    for (struct thread *thread = threads; thread != NULL; thread = thread->next)
-        thread->ready = !thread->suppressed;
-    pthread_mutex_unlock(&threads_lock);
     hook_forked();
     return 0;
 }

@@ -26,7 +26,6 @@
 /* A recorded call that is open on a thread. */
 struct open_call {
     PyCodeObject *code;
-    struct code_info *info;
     uint64_t start;  /* clock units; 0: not known */
     uint64_t since;  /* the same; of a generator, when it went on last */
 };
@@ -35,7 +34,8 @@ struct open_call {
 
 /* A thread of the operating system, or where it has greenlets, one of these. */
 struct thread {
-    bool ready;                     /* recording, and no @notrace function is open */
+    bool ready;                     /* recording, looked, and no @notrace function is open */
+    bool looked;                    /* for @notrace functions that were open at its first event */
     bool defined;                   /* its name is in the recording */
     bool holds;                     /* a chunk */
     uint32_t suppressed;            /* @notrace functions that are open */
@@ -80,6 +80,9 @@ struct thread *hook_thread_made(void);
 struct thread *hook_lane(struct thread *thread);
 /* Counts a @notrace function in (+1) or out (-1). */
 void hook_suppress(struct thread *thread, int change);
+/* At a thread's first event since recording began, or began again: counts those that are open. `begins`: code
+ * that the innermost frame runs and that is not open yet; or NULL. */
+void hook_look(struct thread *thread, const PyCodeObject *begins);
 /* hook_frame where the thread's state has to be asked for. */
 compat_frame *hook_frame_asked(struct thread *thread, const PyCodeObject *code);
 /* Room for a record of `size` bytes in another chunk, or of `least` and more where there is no such chunk; writes
@@ -219,7 +222,6 @@ HOT void hook_enter(struct thread *thread, PyCodeObject *code, struct code_info 
         hook_commit(thread, record, p, now);
     }
     call->code = code;
-    call->info = info;
     call->start = kind == EVENT_CALL ? now : hook_generator_start(frame);
     call->since = now;
     thread->top = call + 1;
@@ -234,10 +236,10 @@ struct encoded {
 
 /* The innermost call ends (return, exception) or is suspended (yield), at `now`. Its value is `value`, or
  * else `encoded`; both may be NULL. `depth_changed`: calls above it were forgotten before. */
-HOT void hook_leave(struct thread *thread, struct open_call *call, enum event_kind kind, PyObject *value,
-                    const struct encoded *encoded, bool depth_changed, uint64_t now)
+HOT void hook_leave(struct thread *thread, struct open_call *call, const struct code_info *info,
+                    enum event_kind kind, PyObject *value, const struct encoded *encoded, bool depth_changed,
+                    uint64_t now)
 {
-    const struct code_info *info = call->info;
     uint64_t from = kind == EVENT_YIELD ? call->since : call->start;
     uint8_t *record = hook_reserve(thread, HOOK_ROOM_FOR_VALUE, HOOK_ROOM_FOR_VALUE);
     if (LIKELY(record != NULL)) {
@@ -285,7 +287,7 @@ HOT void hook_leave_code(struct thread *thread, PyCodeObject *code, struct code_
         else if (call->since == call->start)
             hook_generator_suspended(frame ? frame : hook_frame(thread, code), call->start);
     }
-    hook_leave(thread, call, kind, value, encoded, false, now);
+    hook_leave(thread, call, info, kind, value, encoded, false, now);
     if (UNLIKELY(info->coroutine))
         hook_coroutine_left(thread);
 }

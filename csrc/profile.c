@@ -253,7 +253,8 @@ static void trace(PyThreadState *state, struct thread *thread, PyFrameObject *fr
         if (what == PyTrace_CALL) /* the profile function has its turn behind this one */
             return;
     }
-    if (what != PyTrace_EXCEPTION || !thread->ready || !PyTuple_Check(arg) || PyTuple_GET_SIZE(arg) != 3)
+    if (what != PyTrace_EXCEPTION || (thread->looked && !thread->ready) || !PyTuple_Check(arg)
+        || PyTuple_GET_SIZE(arg) != 3)
         return;
     compat_frame *inner = frame->f_frame;
     PyObject *exception = PyTuple_GET_ITEM(arg, 1), *traceback = PyTuple_GET_ITEM(arg, 2);
@@ -263,10 +264,12 @@ static void trace(PyThreadState *state, struct thread *thread, PyFrameObject *fr
     if (profile->ended != NULL)
         record_ended(thread, profile, exception, traceback);
     thread = hook_here(true);
+    if (!thread->looked)
+        hook_look(thread, NULL);
     struct code_info *info = codes_info(inner->f_code);
     /* What `await` and `yield from` wait for has ended: SEND shows the StopIteration to debuggers only. */
     bool ends_send = _Py_OPCODE(*inner->prev_instr) == SEND && PyErr_GivenExceptionMatches(exception, PyExc_StopIteration);
-    if (info != NULL && info->ready && !ends_send) {
+    if (thread->ready && info != NULL && info->ready && !ends_send) {
         if (profile->thrown == frame)
             hook_enter(thread, inner->f_code, info, inner, EVENT_THROW, exception);
         profile->thrown = NULL;

@@ -50,6 +50,12 @@ uint8_t *task_put_again(struct thread *thread, uint8_t *p)
     return p;
 }
 
+void task_forget(struct thread *thread)
+{
+    if (thread->tasks != NULL)
+        thread->tasks->count = 0;
+}
+
 /* ---- who runs ----------------------------------------------------------------------------- */
 
 /* What a module that the program has imported has under a name, borrowed; or NULL. */

@@ -15,5 +15,7 @@
 /* Writes whose events follow at `p`, the start of a fresh chunk, where they are a task's. Returns where
  * the next record goes. */
 uint8_t *task_put_again(struct thread *thread, uint8_t *p);
+/* Nobody knows any more whose events the next ones are. */
+void task_forget(struct thread *thread);
 
 #endif

@@ -186,3 +186,69 @@ before()
     assert recording.kinds("inside") == ["call", "return"] * 4
     assert not recording.of(func="before")
     assert len({event.run for event in recording.events}) == 1
+
+
+def test_what_is_open_as_a_block_ends_is_forgotten(tmp_path: Path) -> None:
+    """It may end unseen: nothing of it is left in the next block, nor is anything missing there."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        """
+from contextlib import ExitStack
+from threading import Semaphore, Thread
+
+from pytracer import notrace, trace
+
+turn, inside, leave, done = (Semaphore(0) for _ in range(4))
+
+def called(n):
+    return n
+
+def waits():
+    inside.release()
+    leave.acquire()
+
+@notrace
+def hidden():
+    waits()
+    called("inside hidden")
+
+def worker():
+    for function in waits, hidden, called, hidden:
+        turn.acquire()
+        function(*["in the thread"] * (function is called))
+        done.release()
+
+def after_the_block(n):
+    with ExitStack() as blocks:
+        blocks.enter_context(trace(output="traces.sqlite", quiet=True))
+        called(n)
+
+thread = Thread(target=worker)
+thread.start()
+for n in range(2):
+    with trace(output="traces.sqlite", quiet=True):
+        turn.release()
+        inside.acquire()
+    leave.release()
+    done.acquire()
+with trace():
+    turn.release()
+    done.acquire()
+turn.release()
+inside.acquire()
+with trace():
+    leave.release()
+    done.acquire()
+thread.join()
+for n in range(3):
+    after_the_block(n)
+"""
+    )
+    done = run([sys.executable, str(script)], tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    recording = Recording(0, "", "", tmp_path / "traces.sqlite", script)
+    calls = recording.of("call", func="called")
+    assert [(event.values["n"], event.depth) for event in calls] == [
+        ("'in the thread'", 0), ("0", 0), ("1", 0), ("2", 0),
+    ]  # fmt: skip
+    assert [event.depth for event in recording.of("call", func="waits")] == [0]
