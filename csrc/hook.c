@@ -305,17 +305,9 @@ static void hold(struct thread *thread)
  * to seal those in use would only make more of them, each nearly empty. */
 #define MAY_HOLD 8
 
-/* True while a record of this thread may be half written: --repr runs the program's code, which may
- * let go of the GIL. */
-static bool is_writing(const struct thread *thread, const PyThreadState *here)
-{
-    return thread->state != here && (thread->state == &hook_no_state || thread->state->tracing);
-}
-
 /* Called by a thread that has claimed a chunk, or found none. */
 static void share_chunks(struct thread *thread)
 {
-    const PyThreadState *here = compat_thread_state();
     pthread_mutex_lock(&threads_lock);
     if (thread->stream.chunk != NULL)
         hold(thread);
@@ -325,7 +317,7 @@ static void share_chunks(struct thread *thread)
             next = other->newer;
             if (other == thread) /* behind it are those that have just been put there */
                 break;
-            if (other->stream.time != other->held_time || is_writing(other, here)) {
+            if (other->stream.time != other->held_time) {
                 hold(other);
                 continue;
             }
@@ -338,7 +330,7 @@ static void share_chunks(struct thread *thread)
     pthread_mutex_unlock(&threads_lock);
 }
 
-uint8_t *hook_room(struct thread *thread, size_t size, size_t least)
+static uint8_t *room_in_chunk(struct thread *thread, size_t size, size_t least)
 {
     static uint64_t checked;
     struct stream *stream = &thread->stream;
@@ -367,6 +359,29 @@ uint8_t *hook_room(struct thread *thread, size_t size, size_t least)
     if (p != NULL)
         p = task_put_again(thread, p);
     return p;
+}
+
+uint8_t *hook_room(struct thread *thread, size_t size, size_t least)
+{
+    if (!values_config.repr)
+        return room_in_chunk(thread, size, least);
+    uint8_t *record = PyMem_RawMalloc(size);
+    if (record == NULL)
+        stream_drop(&thread->stream);
+    return record;
+}
+
+void hook_commit_copy(struct thread *thread, uint8_t *record, uint8_t *p, uint64_t now)
+{
+    struct stream *stream = &thread->stream;
+    size_t size = (size_t)(event_close(record, p) - record);
+    uint8_t *place = (size_t)(stream->end - stream->next) >= size ? stream->next : room_in_chunk(thread, size, size);
+    if (place != NULL) {
+        memcpy(place, record, size);
+        stream->time = now;
+        stream_commit(stream, place + size);
+    }
+    PyMem_RawFree(record);
 }
 
 /* The stream is given back: a loss at its end becomes a record, if there is a chunk for it. */
@@ -633,17 +648,21 @@ bool hook_forked(void)
 }
 
 /* What began until now may end unseen, and what begins meanwhile will not be known. */
-static void forget_open(struct thread *thread)
+static void forget_open(struct thread *thread, const PyThreadState *here)
 {
+    thread->looked = false;
+    /* It may be about to change these itself: --repr runs the program's code, which may let go of the GIL. */
+    if (values_config.repr && thread->state != here && (thread->state == &hook_no_state || thread->state->tracing))
+        return;
     thread->top = thread->calls + 1;
     thread->stream.depth = 0;
-    thread->looked = false;
     task_forget(thread);
 }
 
 void hook_close(void)
 {
     const struct timespec pause = {0, 1000000};
+    const PyThreadState *here = compat_thread_state();
     int pauses = 500; /* for the dumper to make room, where there was a loss at the end */
     hook.recording = false;
     pthread_mutex_lock(&threads_lock);
@@ -651,7 +670,7 @@ void hook_close(void)
         thread->ready = false;
         while (!close_stream(thread) && pauses-- > 0)
             nanosleep(&pause, NULL);
-        forget_open(thread);
+        forget_open(thread, here);
     }
     if (suspended_size)
         memset(suspended, 0, suspended_size * sizeof *suspended);

@@ -86,8 +86,10 @@ void hook_look(struct thread *thread, const PyCodeObject *begins);
 /* hook_frame where the thread's state has to be asked for. */
 compat_frame *hook_frame_asked(struct thread *thread, const PyCodeObject *code);
 /* Room for a record of `size` bytes in another chunk, or of `least` and more where there is no such chunk; writes
- * the lost record where there is a loss. */
+ * the lost record where there is a loss. With --repr: in memory of its own. */
 uint8_t *hook_room(struct thread *thread, size_t size, size_t least);
+/* Commits a record in memory of its own. */
+void hook_commit_copy(struct thread *thread, uint8_t *record, uint8_t *p, uint64_t now);
 /* hook_now where the counter is behind this thread's last event: by a little, which the cores' may be, or
  * because the machine has slept. */
 uint64_t hook_now_behind(const struct thread *thread);
@@ -140,10 +142,12 @@ HOT uint64_t hook_now(const struct thread *thread)
     return LIKELY(now >= thread->stream.time) ? now : hook_now_behind(thread);
 }
 
+/* With --repr the program's code runs while a record is being written, and may end this thread's chunk: another
+ * thread ends the recording, or the process forks. */
 HOT uint8_t *hook_reserve(struct thread *thread, size_t size, size_t least)
 {
     struct stream *stream = &thread->stream;
-    if (LIKELY((size_t)(stream->end - stream->next) >= size))
+    if (LIKELY((size_t)(stream->end - stream->next) >= size) && LIKELY(!values_config.repr))
         return stream->next;
     return hook_room(thread, size, least);
 }
@@ -157,10 +161,11 @@ HOT size_t hook_least(size_t room, size_t needed)
     return least < room ? least : room;
 }
 
-/* Where a record has to end that was given `size` bytes, or fewer. */
+/* Where a record has to end that was given `size` bytes, or fewer; in memory of its own, which is far from any
+ * chunk, all of them. */
 HOT uint8_t *hook_end(const struct thread *thread, uint8_t *record, size_t size)
 {
-    size_t left = (size_t)(thread->stream.end - record);
+    size_t left = (uintptr_t)thread->stream.end - (uintptr_t)record;
     return record + (LIKELY(size <= left) ? size : left) - WIRE_CLOSE_MAX;
 }
 
@@ -175,6 +180,10 @@ HOT uint8_t *hook_head(uint8_t *p, const struct code_info *info, enum event_kind
 
 HOT void hook_commit(struct thread *thread, uint8_t *record, uint8_t *p, uint64_t now)
 {
+    if (UNLIKELY(record != thread->stream.next)) {
+        hook_commit_copy(thread, record, p, now);
+        return;
+    }
     thread->stream.time = now;
     stream_commit(&thread->stream, event_close(record, p));
 }

@@ -252,3 +252,41 @@ for n in range(3):
         ("'in the thread'", 0), ("0", 0), ("1", 0), ("2", 0),
     ]  # fmt: skip
     assert [event.depth for event in recording.of("call", func="waits")] == [0]
+
+
+def test_a_block_ends_while_a_repr_is_asked_for(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        """
+from threading import Semaphore, Thread
+
+from pytracer import trace
+
+inside, leave = Semaphore(0), Semaphore(0)
+
+class Waits:
+    def __repr__(self):
+        inside.release()
+        leave.acquire()
+        return "waited"
+
+def called(n):
+    return n
+
+def worker():
+    called(Waits())
+
+thread = Thread(target=worker)
+with trace(output="traces.sqlite", quiet=True, repr=True):
+    thread.start()
+    inside.acquire()
+leave.release()
+thread.join()
+with trace():
+    called("behind")
+"""
+    )
+    done = run([sys.executable, str(script)], tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    recording = Recording(0, "", "", tmp_path / "traces.sqlite", script)
+    assert [event.values["n"] for event in recording.of("call", func="called")] == ["waited", "'behind'"]

@@ -445,6 +445,38 @@ def test_repr_when_asked_for(record: Record) -> None:
     assert recording.kinds("taken") == ["call", "return"] * 4
 
 
+def test_a_repr_that_forks(record: Record) -> None:
+    """The record that it is asked for is not yet written then, in neither of the two processes."""
+    recording = record(
+        """
+        import os
+
+        class Forks:
+            def __repr__(self):
+                child = os.fork()
+                if child:
+                    print(os.waitpid(child, 0)[1])
+                return "parent" if child else "child"
+
+        def taken(value, *more):
+            pass
+
+        program = os.getpid()
+        taken(Forks(), 1, "a" * 100)
+        if os.getpid() != program:
+            os._exit(0)
+        """,
+        "--repr",
+    )
+    assert recording.stdout == "0\n"
+    calls = recording.of("call", func="taken")
+    assert {(event.values["value"], event.values["more"]) for event in calls} == {
+        (name, f"(1, '{'a' * 100}')") for name in ("parent", "child")
+    }
+    assert len({event.pid for event in calls}) == 2
+    assert len(recording.of("return", func="taken")) == 2
+
+
 def test_secret_arguments(record: Record) -> None:
     recording = record(
         """
