@@ -46,6 +46,8 @@ A program of your own:
   $bin/pytrace
 END
 if [ -t 0 ] && [ -t 1 ] && [ "${TERM:-dumb}" != dumb ]; then
-    read -rp $'\nEnter shows it now (h: keys, q: back). '
-    exec "$bin/pytrace" read "$traces"
+    if read -rp $'\nEnter shows it now (h: keys, q: back). '; then
+        exec "$bin/pytrace" read "$traces"
+    fi
+    echo # Ctrl-D: not now
 fi
