@@ -21,6 +21,7 @@
 struct profile {
     /* Somebody else's functions, which ours call in their place; NULL: none. */
     Py_tracefunc next_profile, next_trace;
+    bool just_set;         /* next_profile: by sys.setprofile, which has not returned yet */
     /* A frame's end by an exception that has not been recorded yet; NULL: none. The frame is only for
      * comparison, it may be gone; the code is held. */
     PyFrameObject *ended;
@@ -33,9 +34,10 @@ struct profile {
     struct encoded seen;   /* that exception; HOOK_ROOM_FOR_VALUE bytes follow */
 };
 
+static PyObject *setprofile; /* the object of sys.setprofile, see watch_setprofile */
+
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
 static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
-
 
 /* Might an exception be caught in this frame, or be lost to the C code that called it? Every generator is
  * called by C, which as a rule hands its exceptions on. */
@@ -230,9 +232,14 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
         withdraw(compat_thread_state(), hook_thread->profile);
     else if (LIKELY(what == PyTrace_CALL || what == PyTrace_RETURN))
         record(frame, what, arg);
-    if (UNLIKELY(hook_thread->profile != NULL && hook_thread->profile->next_profile != NULL))
-        return hook_thread->profile->next_profile(self, frame, what, arg);
-    return 0;
+    struct profile *profile = hook_thread->profile;
+    if (LIKELY(profile == NULL || profile->next_profile == NULL))
+        return 0;
+    bool just_set = profile->just_set;
+    profile->just_set = false;
+    if (just_set && what == PyTrace_C_RETURN && arg == setprofile)
+        return 0; /* nobody listened when that was called, but for us */
+    return profile->next_profile(self, frame, what, arg);
 }
 
 /* Somebody has set a profile function, or taken his away, and ours with it: puts ours before it. */
@@ -416,6 +423,41 @@ static int on_audit(const char *event, PyObject *Py_UNUSED(args), void *Py_UNUSE
     return 0;
 }
 
+static PyMethodDef setprofile_method; /* its own, but for the function: that is the next one */
+static PyCFunction setprofile_function;
+
+/* sys.setprofile(function): does as always, and puts ours before a function that is the program's first at once. The
+ * interpreter, which we made listen, would tell that one of the return of setprofile itself. */
+static PyObject *set_and_listen(PyObject *module, PyObject *function)
+{
+    PyThreadState *state = compat_thread_state();
+    bool ours = state->c_profilefunc == on_profile;
+    bool first = ours && (hook_thread->profile == NULL || hook_thread->profile->next_profile == NULL);
+    PyObject *result = setprofile_function(module, function);
+    if (!first || state->c_profilefunc == NULL || state->c_profilefunc == on_profile)
+        return result;
+    listen_again(state);
+    if (state->c_profilefunc == on_profile)
+        hook_thread->profile->just_set = true;
+    return result;
+}
+
+/* Puts set_and_listen into the object of sys.setprofile, which the program has no means to see. */
+static void watch_setprofile(void)
+{
+    PyObject *found = PySys_GetObject("setprofile"); /* borrowed */
+    if (setprofile != NULL || found == NULL || !PyCFunction_CheckExact(found))
+        return;
+    PyCFunctionObject *object = (PyCFunctionObject *)found;
+    if (object->m_ml->ml_flags != METH_O)
+        return;
+    setprofile = Py_NewRef(found);
+    setprofile_method = *object->m_ml;
+    setprofile_function = setprofile_method.ml_meth;
+    setprofile_method.ml_meth = set_and_listen;
+    object->m_ml = &setprofile_method;
+}
+
 /* ---- begin and end ------------------------------------------------------------------------ */
 
 static int on_gate(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
@@ -434,6 +476,7 @@ int hook_listen(bool gate)
     if (!audited && PySys_AddAuditHook(on_audit, NULL) < 0)
         return -1;
     audited = true;
+    watch_setprofile();
     PyThreadState *here = PyThreadState_Get();
     if (gate) {
         here->c_profilefunc = on_gate;

@@ -272,14 +272,29 @@ SCRIPTS = {
         import sys
         seen = []
         def profile(frame, event, arg):
-            if not event.startswith("c_"):  # 3.11 tells the end of setprofile itself, once there is a hook
-                seen.append(event)
+            seen.append((event, getattr(arg, "__name__", None)))
+        def other(frame, event, arg):
+            seen.append(("other", event, getattr(arg, "__name__", None)))
         def f():
-            return 1
+            return len([1])
         sys.setprofile(profile)
+        f()
+        sys.setprofile(other)
+        f()
+        sys.setprofile(None)
+        list(map(sys.setprofile, [profile]))
         f()
         sys.setprofile(None)
         print(seen)
+    """,
+    "the module profile": """
+        import profile
+        def f():
+            return len([1])
+        recorded = profile.Profile()
+        print(recorded.runcall(f))
+        recorded.create_stats()
+        print(sorted(name for file, line, name in recorded.stats if not name.startswith("<")))
     """,
     "warnings": """
         import warnings

@@ -85,9 +85,4 @@ KNOWN: list[tuple[set[tuple[int, int]], str, str]] = [
         "test.test_frame.*test_sneaky_frame_object",
         "a profile function makes a frame object of each call, at its beginning",
     ),
-    (
-        {V311},
-        "test.test_profile.ProfileTest.*",
-        "profile sees the return of the sys.setprofile that started it",
-    ),
 ]
