@@ -377,7 +377,8 @@ class Store:
         }
         for path, identity in self._beside.items():
             if identity is not None and _identity(path) == identity:
-                os.unlink(path)
+                with suppress(OSError):
+                    os.unlink(path)
         self._db.close()  # sees that the file has moved, and touches nothing at its path
         return Kept(scale, definitions)
 
