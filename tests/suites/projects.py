@@ -1,11 +1,12 @@
 """The test suites of other projects, bare and under pytrace, compared test by test. By hand: make suites
 
-    python tests/suites/projects.py [PROJECT...]
+    python tests/suites/projects.py [PROJECT[:ARGUMENT]...]
 
 The projects are those of the group `suites` in pyproject.toml, which has to be installed. Their tests
 come with the source distribution of the same version, which is downloaded once, into build/suites/.
 Where a test ends otherwise, both are run again, to tell a difference from a test that fails now and
-then. Exit status 1 where there is a difference both times.
+then. Exit status 1 where there is a difference both times. A large suite is run in pieces:
+sqlalchemy:test/sql is the one that has this argument.
 """
 
 import os
@@ -33,14 +34,24 @@ class Project:
     arguments: tuple[str, ...]
     runner: str = "pytest"
 
+    def names(self) -> set[str]:
+        """What it is asked for by."""
+        return {self.name, *(f"{self.name}:{argument}" for argument in self.arguments)}
 
+
+ORM_PARTS = ["test/orm/declarative", "test/orm/dml", "test/orm/inheritance"]  # half of test/orm's tests
 PROJECTS = [
     Project("attrs", ("tests", "--hypothesis-seed=0")),
     Project("pluggy", ("testing",)),
     Project("jinja2", ("tests",)),
     Project("flask", ("tests",)),
-    Project("sqlalchemy", ("test/base", "test/engine", "test/sql")),
-    Project("sqlalchemy", ("test/orm", "-k", "unitofwork or session or query or mapper or lazy")),
+    Project("sqlalchemy", ("test/base", "test/engine", "test/aaa_profiling", "test/typing")),
+    Project("sqlalchemy", ("test/dialect",)),
+    Project("sqlalchemy", ("test/ext",)),
+    Project("sqlalchemy", ("test/ext/asyncio", "--db", "aiosqlite")),
+    Project("sqlalchemy", ("test/sql",)),
+    Project("sqlalchemy", tuple(ORM_PARTS)),
+    Project("sqlalchemy", ("test/orm", *(f"--ignore={part}" for part in ORM_PARTS))),
     Project("twisted", ("twisted.test", "twisted.internet", "twisted.trial"), "twisted.trial"),
     Project("greenlet", ("--pyargs", "greenlet.tests", "-k", "not leaks")),  # those take ten minutes
     Project("trio", ("--pyargs", "trio", "--skip-optional-imports")),
@@ -139,9 +150,9 @@ def summary(project: Project, bare: Run, recorded: Run) -> str:
 
 def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background; tests send it
-    wanted = sys.argv[1:] or [project.name for project in PROJECTS]
+    wanted = set(sys.argv[1:]) or {project.name for project in PROJECTS}
     print(f"Python {sys.version.split()[0]}")
-    same = [compare(project, DOWNLOADS) for project in PROJECTS if project.name in wanted]
+    same = [compare(project, DOWNLOADS) for project in PROJECTS if wanted & project.names()]
     return 0 if same and all(same) else 1
 
 
