@@ -1,6 +1,8 @@
 /* Definitions of a run by number; see definitions.h. */
 #include "definitions.h"
 
+#include "decimal.h"
+
 #define STRING(literal) ((struct string){literal, sizeof literal - 1})
 
 const struct run_code run_code_undefined = {
@@ -41,16 +43,12 @@ struct text_names run_type_names(const struct run_definitions *run)
 static struct string numbered(uint64_t number, char buffer[32])
 {
     static const char head[] = "argument ";
-    char digits[20];
-    size_t count = 0, size = sizeof head - 1;
+    char digits[DECIMAL_MAX], *end = digits + sizeof digits, *start = decimal_before(end, number);
+    size_t size = (size_t)(end - start);
 
-    memcpy(buffer, head, size);
-    do
-        digits[count++] = (char)('0' + number % 10);
-    while (number /= 10);
-    while (count)
-        buffer[size++] = digits[--count];
-    return (struct string){buffer, size};
+    memcpy(buffer, head, sizeof head - 1);
+    memcpy(buffer + sizeof head - 1, start, size);
+    return (struct string){buffer, sizeof head - 1 + size};
 }
 
 struct string run_argument_name(const struct run_code *code, enum event_kind kind, uint32_t position,

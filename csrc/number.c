@@ -1,6 +1,8 @@
 /* Numbers as Python's repr writes them; see number.h. */
 #include "number.h"
 
+#include "decimal.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,17 +11,14 @@
 
 size_t number_integer(int64_t n, char *text)
 {
-    char digits[NUMBER_INTEGER_MAX];
-    size_t count = 0, sign = n < 0;
-    uint64_t rest = sign ? -(uint64_t)n : (uint64_t)n;
+    size_t sign = n < 0;
+    char digits[DECIMAL_MAX], *end = digits + sizeof digits;
+    char *start = decimal_before(end, sign ? -(uint64_t)n : (uint64_t)n);
 
-    do
-        digits[sizeof digits - ++count] = (char)('0' + rest % 10);
-    while (rest /= 10);
     if (sign)
         text[0] = '-';
-    memcpy(text + sign, digits + sizeof digits - count, count);
-    return sign + count;
+    memcpy(text + sign, start, (size_t)(end - start));
+    return sign + (size_t)(end - start);
 }
 
 /* ---- floats ------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE 1 /* open file description locks */
 #include "ring.h"
 #include "clock.h"
+#include "decimal.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -368,10 +369,7 @@ static const char *stat_path(char path[32], uint32_t pid)
     static const char head[] = "/proc/", tail[] = "/stat";
     char *start = path + 31 - sizeof tail;
     memcpy(start, tail, sizeof tail);
-    do
-        *--start = (char)('0' + pid % 10);
-    while (pid /= 10);
-    start -= sizeof head - 1;
+    start = decimal_before(start, pid) - (sizeof head - 1);
     memcpy(start, head, sizeof head - 1);
     return start;
 }

@@ -6,6 +6,8 @@
 
 #include "task.h"
 
+#include "decimal.h"
+
 struct stretch {
     const PyObject *task; /* only for comparison: it may be gone */
     ptrdiff_t call;       /* index of the open call that it ends with */
@@ -165,13 +167,10 @@ static PyObject *name_of_asyncio(PyObject *task)
 static size_t put_number(char *name, uint64_t number)
 {
     static const char before[] = "Task-";
-    char digits[20], *digit = digits + sizeof digits;
-    do
-        *--digit = (char)('0' + number % 10);
-    while ((number /= 10) != 0);
-    size_t size = (size_t)(digits + sizeof digits - digit);
+    char digits[DECIMAL_MAX], *end = digits + sizeof digits, *start = decimal_before(end, number);
+    size_t size = (size_t)(end - start);
     memcpy(name, before, sizeof before - 1);
-    memcpy(name + sizeof before - 1, digit, size);
+    memcpy(name + sizeof before - 1, start, size);
     return sizeof before - 1 + size;
 }
 
