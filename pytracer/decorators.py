@@ -74,7 +74,9 @@ class Recording:
     records while any block is open."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may have a block, too
+        self._changing = False
+        self._records = False
         self._open = 0  # blocks
         self._options: dict[str, object] = {}
         self._settings: dict[str, str] | None = None  # None: not begun
@@ -82,28 +84,52 @@ class Recording:
 
     def enter(self, options: dict[str, object]) -> None:
         with self._lock:
-            if self._settings is None:
-                if _hook.recording():
-                    return  # under the `pytrace` command
-                self._settings = self._begin(options)
-                self._options = options
-            else:
-                if options and options != self._options:
-                    raise ValueError("trace: a process makes one recording; its first block has its options")
-                if not self._open:
-                    start.begin(self._settings, gate=False)
-            if not self._open and start.records_children(self._settings):
-                os.environ[start.VARIABLE] = self._ring
+            if self._settings is None and not self._changing and _hook.recording():
+                return  # under the `pytrace` command
+            if self._settings is not None and options and options != self._options:
+                raise ValueError("trace: a process makes one recording; its first block has its options")
             self._open += 1
+            try:
+                self._change(options)
+            except BaseException:
+                self._open -= 1
+                raise
 
     def leave(self) -> None:
         with self._lock:
+            if self._open:  # else under the command
+                self._open -= 1
+                self._change({})
+
+    def _change(self, options: dict[str, object]) -> None:
+        """Begins or ends to record, as blocks are open now. In the middle of it a signal handler may open or
+        close one: it changes no more than their number."""
+        if self._changing:
+            return
+        self._changing = True
+        try:
+            while self._records != bool(self._open):
+                self._records = not self._records
+                if self._records:
+                    self._start(options)
+                else:
+                    os.environ.pop(start.VARIABLE, None)
+                    _hook.stop()
+        finally:
+            self._changing = False
+
+    def _start(self, options: dict[str, object]) -> None:
+        try:
             if self._settings is None:
-                return
-            self._open -= 1
-            if not self._open:
-                os.environ.pop(start.VARIABLE, None)
-                _hook.stop()
+                self._settings = self._begin(options)
+                self._options = options
+            else:
+                start.begin(self._settings, gate=False)
+        except BaseException:
+            self._records = False
+            raise
+        if start.records_children(self._settings):
+            os.environ[start.VARIABLE] = self._ring
 
     def _begin(self, options: dict[str, object]) -> dict[str, str]:
         from . import config, launch
@@ -121,7 +147,8 @@ class Recording:
 
     def after_fork(self) -> None:
         """In the child: another thread of the parent may have held the lock."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._changing = False
 
 
 recording = Recording()

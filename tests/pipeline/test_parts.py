@@ -290,3 +290,47 @@ with trace():
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     recording = Recording(0, "", "", tmp_path / "traces.sqlite", script)
     assert [event.values["n"] for event in recording.of("call", func="called")] == ["waited", "'behind'"]
+
+
+def test_a_signal_handler_has_a_block_of_its_own(tmp_path: Path) -> None:
+    """Also in the middle of another's beginning and end: it used to wait for itself."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        """
+import signal
+import sys
+
+from pytracer import trace
+
+counts = {"handler": 0}
+
+def called(n):
+    return n
+
+def handler(*_):
+    counts["handler"] += 1
+    with trace(output="traces.sqlite", quiet=True):
+        called("in the handler")
+
+def everywhere(frame, event, arg):
+    if frame.f_globals.get("__name__") == "pytracer.decorators":
+        signal.raise_signal(signal.SIGUSR1)
+        return everywhere
+
+signal.signal(signal.SIGUSR1, handler)
+for n in range(3):
+    sys.settrace(everywhere)
+    with trace(output="traces.sqlite", quiet=True):
+        sys.settrace(None)
+        called(n)
+        sys.settrace(everywhere)
+    sys.settrace(None)
+    called("outside")
+assert counts["handler"] > 50, counts
+"""
+    )
+    done = run([sys.executable, str(script)], tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    recording = Recording(0, "", "", tmp_path / "traces.sqlite", script)
+    values = [event.values["n"] for event in recording.of("call", func="called")]
+    assert [value for value in values if value != "'in the handler'"] == ["0", "1", "2"]
