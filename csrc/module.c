@@ -269,8 +269,10 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *ke
         if (status == 0)
             status = hook_open(values);
         if (status == 0) {
-            uint32_t parent = session_ring()->header->processes[session_process()].parent;
-            codes_define_process(parent, command, (size_t)command_size, python);
+            static uint32_t defined; /* the process that has been: its number + 1 */
+            uint32_t process = session_process(), parent = session_ring()->header->processes[process].parent;
+            if (defined != process + 1 && codes_define_process(parent, command, (size_t)command_size, python))
+                defined = process + 1;
             status = hook_listen(gate);
             static bool registered;
             if (!registered)
