@@ -17,11 +17,17 @@
 
 #include <opcode.h>
 
+/* The frames that are in a C function of whose call next_profile has been told; compared only. */
+struct told {
+    size_t count, size;
+    const PyFrameObject *frames[];
+};
+
 /* What a thread needs besides struct thread. */
 struct profile {
     /* Somebody else's functions, which ours call in their place; NULL: none. */
     Py_tracefunc next_profile, next_trace;
-    bool just_set;         /* next_profile: by sys.setprofile, which has not returned yet */
+    struct told *told;     /* NULL: nobody knows, as next_profile was not set by sys.setprofile */
     /* A frame's end by an exception that has not been recorded yet; NULL: none. The frame is only for
      * comparison, it may be gone; the code is held. */
     PyFrameObject *ended;
@@ -33,8 +39,6 @@ struct profile {
     PyFrameObject *last;   /* where an exception was recorded last; only for comparison */
     struct encoded seen;   /* that exception; HOOK_ROOM_FOR_VALUE bytes follow */
 };
-
-static PyObject *setprofile; /* the object of sys.setprofile, see watch_setprofile */
 
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
 static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
@@ -84,7 +88,12 @@ static inline void set_trace(PyThreadState *state, bool on)
         switch_trace(state, on);
 }
 
-void hook_forget_thread(struct thread *thread) { PyMem_RawFree(thread->profile); }
+void hook_forget_thread(struct thread *thread)
+{
+    if (thread->profile != NULL)
+        PyMem_RawFree(thread->profile->told);
+    PyMem_RawFree(thread->profile);
+}
 
 void hook_switch(struct thread *from, struct thread *to)
 {
@@ -226,6 +235,43 @@ static __attribute__((noinline)) void withdraw(PyThreadState *state, const struc
     update_tracing(state);
 }
 
+#define FIRST_TOLD 16
+
+/* Room for another frame; false where memory is short: what was known is forgotten. */
+static bool grow_told(struct profile *profile)
+{
+    size_t count = profile->told != NULL ? profile->told->count : 0, size = count ? count * 2 : FIRST_TOLD;
+    struct told *told = PyMem_RawRealloc(profile->told, sizeof *told + size * sizeof *told->frames);
+    if (told == NULL) {
+        PyMem_RawFree(profile->told);
+        profile->told = NULL;
+        return false;
+    }
+    told->count = count;
+    told->size = size;
+    profile->told = told;
+    return true;
+}
+
+static void called(struct profile *profile, const PyFrameObject *frame)
+{
+    if (profile->told->count < profile->told->size || grow_told(profile))
+        profile->told->frames[profile->told->count++] = frame;
+}
+
+/* False: its call was not told. As a rule it is the last; greenlets take turns. */
+static bool returned(struct told *told, const PyFrameObject *frame)
+{
+    size_t at = told->count;
+    while (at > 0 && told->frames[at - 1] != frame)
+        at--;
+    if (at == 0)
+        return false;
+    memmove(told->frames + at - 1, told->frames + at, (told->count - at) * sizeof *told->frames);
+    told->count--;
+    return true;
+}
+
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
 {
     if (UNLIKELY(!hook.recording))
@@ -235,10 +281,11 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
     struct profile *profile = hook_thread->profile;
     if (LIKELY(profile == NULL || profile->next_profile == NULL))
         return 0;
-    bool just_set = profile->just_set;
-    profile->just_set = false;
-    if (just_set && what == PyTrace_C_RETURN && arg == setprofile)
-        return 0; /* nobody listened when that was called, but for us */
+    if (profile->told != NULL && what == PyTrace_C_CALL)
+        called(profile, frame);
+    else if (profile->told != NULL && (what == PyTrace_C_RETURN || what == PyTrace_C_EXCEPTION))
+        if (!returned(profile->told, frame))
+            return 0; /* nobody listened when that was called, but for us */
     return profile->next_profile(self, frame, what, arg);
 }
 
@@ -249,6 +296,8 @@ static void listen_again(PyThreadState *state)
     if (thread == NULL || profile_of(thread) == NULL)
         return;
     thread->profile->next_profile = state->c_profilefunc;
+    PyMem_RawFree(thread->profile->told);
+    thread->profile->told = NULL;
     state->c_profilefunc = on_profile; /* c_profileobj stays, for sys.getprofile() and for them */
     update_tracing(state);
 }
@@ -426,19 +475,25 @@ static int on_audit(const char *event, PyObject *Py_UNUSED(args), void *Py_UNUSE
 static PyMethodDef setprofile_method; /* its own, but for the function: that is the next one */
 static PyCFunction setprofile_function;
 
-/* sys.setprofile(function): does as always, and puts ours before a function that is the program's first at once. The
- * interpreter, which we made listen, would tell that one of the return of setprofile itself. */
+/* sys.setprofile(function): does as always, and puts ours before the program's function at once. The interpreter,
+ * which we made listen, would tell that of the return of setprofile itself, and of others that had been called before. */
 static PyObject *set_and_listen(PyObject *module, PyObject *function)
 {
     PyThreadState *state = compat_thread_state();
+    struct profile *profile = hook_thread->profile;
+    bool first = profile == NULL || profile->next_profile == NULL;
     bool ours = state->c_profilefunc == on_profile;
-    bool first = ours && (hook_thread->profile == NULL || hook_thread->profile->next_profile == NULL);
     PyObject *result = setprofile_function(module, function);
-    if (!first || state->c_profilefunc == NULL || state->c_profilefunc == on_profile)
+    if (!ours || state->c_profilefunc == NULL || state->c_profilefunc == on_profile)
         return result;
+    if (profile != NULL && !first) { /* this one goes on where the other ended */
+        profile->next_profile = state->c_profilefunc;
+        state->c_profilefunc = on_profile;
+        return result;
+    }
     listen_again(state);
     if (state->c_profilefunc == on_profile)
-        hook_thread->profile->just_set = true;
+        grow_told(hook_thread->profile);
     return result;
 }
 
@@ -446,12 +501,11 @@ static PyObject *set_and_listen(PyObject *module, PyObject *function)
 static void watch_setprofile(void)
 {
     PyObject *found = PySys_GetObject("setprofile"); /* borrowed */
-    if (setprofile != NULL || found == NULL || !PyCFunction_CheckExact(found))
+    if (setprofile_function != NULL || found == NULL || !PyCFunction_CheckExact(found))
         return;
     PyCFunctionObject *object = (PyCFunctionObject *)found;
     if (object->m_ml->ml_flags != METH_O)
         return;
-    setprofile = Py_NewRef(found);
     setprofile_method = *object->m_ml;
     setprofile_function = setprofile_method.ml_meth;
     setprofile_method.ml_meth = set_and_listen;

@@ -285,6 +285,16 @@ SCRIPTS = {
         list(map(sys.setprofile, [profile]))
         f()
         sys.setprofile(None)
+        sorted([1, 2], key=lambda n: sys.setprofile(profile) or len([n]))
+        sys.setprofile(None)
+        sorted([1, 2], key=lambda n: sys.setprofile(profile) or sys.setprofile(other) or f())
+        f()
+        sys.setprofile(None)
+        try:
+            max([1, 2], key=lambda n: sys.setprofile(profile) or 1 // 0)
+        except ZeroDivisionError:
+            f()
+        sys.setprofile(None)
         print(seen)
     """,
     "the module profile": """
