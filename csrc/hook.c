@@ -270,7 +270,7 @@ static uint8_t *put_lost(struct thread *thread, uint8_t *p, uint64_t now)
 }
 
 /* A thread keeps its chunk while it waits for something, and there may be more threads than chunks.
- * So whoever claims one in a ring that is well in use seals those that have been idle for longest: whoever
+ * So whoever claims one where they hold most of the ring seals those that have been idle for longest: whoever
  * had it claims another with its next record. They stand in a queue; who has recorded something since it
  * was put there goes to its end once more. All of it under the GIL, which a thread holds
  * while it writes a record; and under threads_lock, because a thread ends without the GIL. */
@@ -301,9 +301,11 @@ static void hold(struct thread *thread)
 
 #define GIVE_BACK 2 /* chunks, for each one claimed: so that their number goes down */
 #define LOOK_AT 16  /* that many, at most, for it */
-/* A part of the ring that threads may hold anyway: where chunks wait for the dumper, and not with threads,
- * to seal those in use would only make more of them, each nearly empty. */
-#define MAY_HOLD 8
+/* As many threads as the ring has chunks for keep theirs, while they find one: to seal those of threads that take
+ * turns would only make more of them, each nearly empty. Where there is none, it is mostly the dumper that they
+ * wait for, unless threads hold some part of the ring. */
+#define MAY_HOLD(chunks) ((chunks) / 4 * 3)
+#define MAY_HOLD_WHEN_FULL(chunks) ((chunks) / 8)
 
 /* Called by a thread that has claimed a chunk, or found none. */
 static void share_chunks(struct thread *thread)
@@ -311,22 +313,23 @@ static void share_chunks(struct thread *thread)
     pthread_mutex_lock(&threads_lock);
     if (thread->stream.chunk != NULL)
         hold(thread);
-    if (stream_is_crowded(&thread->stream)) {
-        int left = held > thread->stream.ring->chunk_count / MAY_HOLD ? GIVE_BACK : 0, looks = LOOK_AT;
-        for (struct thread *other = oldest, *next; other != NULL && left > 0 && looks > 0; other = next, looks--) {
-            next = other->newer;
-            if (other == thread) /* behind it are those that have just been put there */
-                break;
-            if (other->stream.time != other->held_time) {
-                hold(other);
-                continue;
-            }
-            stream_close(&other->stream);
-            hold_no_more(other);
-            left--;
+    size_t chunks = thread->stream.ring->chunk_count;
+    bool many = held > (thread->stream.chunk != NULL ? MAY_HOLD(chunks) : MAY_HOLD_WHEN_FULL(chunks));
+    int left = many ? GIVE_BACK : 0, looks = LOOK_AT;
+    for (struct thread *other = oldest, *next; other != NULL && left > 0 && looks > 0; other = next, looks--) {
+        next = other->newer;
+        if (other == thread) /* behind it are those that have just been put there */
+            break;
+        if (other->stream.time != other->held_time) {
+            hold(other);
+            continue;
         }
-        codes_give_back();
+        stream_close(&other->stream);
+        hold_no_more(other);
+        left--;
     }
+    if (stream_is_crowded(&thread->stream))
+        codes_give_back();
     pthread_mutex_unlock(&threads_lock);
 }
 

@@ -115,17 +115,22 @@ def test_stopped(tmp_path: Path) -> None:
 
 
 def test_stopped_while_there_are_many_threads(tmp_path: Path) -> None:
-    """Each begins with a small piece of the ring: there are more of them than of large ones."""
+    """Each begins with a small piece of the ring, of which there are more than of large ones, and keeps it
+    while they take turns."""
     source = """
     def hello(n):
         met.wait()
     met = threading.Barrier(351)
     print("ready", flush=True)
     sys.stdin.readline()
-    threads = [threading.Thread(target=hello, args=(n,)) for n in range(350)]
+    def greet(n):
+        for _ in range(4):
+            hello(n)
+    threads = [threading.Thread(target=greet, args=(n,)) for n in range(350)]
     for thread in threads:
         thread.start()
-    met.wait()
+    for _ in range(4):
+        met.wait()
     for thread in threads:
         thread.join()
     print("met", flush=True)
@@ -138,7 +143,7 @@ def test_stopped_while_there_are_many_threads(tmp_path: Path) -> None:
     assert program.ended() == 0
     assert "none lost" in program.over()
     asked = "SELECT count(DISTINCT tid), count(*) FROM event WHERE func = 'hello'"
-    assert program.query("ii", asked) == [(350, 700)]
+    assert program.query("ii", asked) == [(350, 350 * 4 * 2)]
 
 
 def test_stopped_when_the_program_ends(tmp_path: Path) -> None:
