@@ -28,6 +28,7 @@ _Thread_local struct thread *hook_thread __attribute__((tls_model("initial-exec"
 /* A thread ends without the GIL, so that the list has a lock of its own. */
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct thread *threads;
+static size_t thread_count;
 static pthread_key_t thread_key; /* only for its destructor */
 
 static bool close_stream(struct thread *thread);
@@ -49,6 +50,7 @@ static void thread_ended(void *pointer)
     struct thread *first = pointer;
     pthread_mutex_lock(&threads_lock);
     for (struct thread *lane = hook_next_lane(first, NULL); lane != NULL; lane = hook_next_lane(first, lane)) {
+        thread_count--;
         *lane->previous = lane->next;
         if (lane->next != NULL)
             lane->next->previous = lane->previous;
@@ -138,6 +140,7 @@ static void add_thread(struct thread *thread)
     if (threads != NULL)
         threads->previous = &thread->next;
     threads = thread;
+    thread_count++;
 }
 
 struct thread *hook_thread_opened(uint64_t tid)
@@ -270,7 +273,7 @@ static uint8_t *put_lost(struct thread *thread, uint8_t *p, uint64_t now)
 }
 
 /* A thread keeps its chunk while it waits for something, and there may be more threads than chunks.
- * So whoever claims one where they hold most of the ring seals those that have been idle for longest: whoever
+ * So whoever claims one in a ring that is well in use seals those that have been idle for longest: whoever
  * had it claims another with its next record. They stand in a queue; who has recorded something since it
  * was put there goes to its end once more. All of it under the GIL, which a thread holds
  * while it writes a record; and under threads_lock, because a thread ends without the GIL. */
@@ -301,11 +304,11 @@ static void hold(struct thread *thread)
 
 #define GIVE_BACK 2 /* chunks, for each one claimed: so that their number goes down */
 #define LOOK_AT 16  /* that many, at most, for it */
-/* As many threads as the ring has chunks for keep theirs, while they find one: to seal those of threads that take
- * turns would only make more of them, each nearly empty. Where there is none, it is mostly the dumper that they
- * wait for, unless threads hold some part of the ring. */
-#define MAY_HOLD(chunks) ((chunks) / 4 * 3)
-#define MAY_HOLD_WHEN_FULL(chunks) ((chunks) / 8)
+/* No more threads than this keep theirs, while each finds one: where they take turns, each sealed chunk would be
+ * another that waits for the dumper, nearly empty. */
+#define MAY_ALL_HOLD(chunks) ((chunks) / 2)
+/* Of more, that many may hold one: what is left are chunks that wait for the dumper. */
+#define MAY_HOLD(chunks) ((chunks) / 8)
 
 /* Called by a thread that has claimed a chunk, or found none. */
 static void share_chunks(struct thread *thread)
@@ -313,23 +316,24 @@ static void share_chunks(struct thread *thread)
     pthread_mutex_lock(&threads_lock);
     if (thread->stream.chunk != NULL)
         hold(thread);
-    size_t chunks = thread->stream.ring->chunk_count;
-    bool many = held > (thread->stream.chunk != NULL ? MAY_HOLD(chunks) : MAY_HOLD_WHEN_FULL(chunks));
-    int left = many ? GIVE_BACK : 0, looks = LOOK_AT;
-    for (struct thread *other = oldest, *next; other != NULL && left > 0 && looks > 0; other = next, looks--) {
-        next = other->newer;
-        if (other == thread) /* behind it are those that have just been put there */
-            break;
-        if (other->stream.time != other->held_time) {
-            hold(other);
-            continue;
+    if (stream_is_crowded(&thread->stream)) {
+        size_t chunks = thread->stream.ring->chunk_count;
+        bool all = thread_count <= MAY_ALL_HOLD(chunks) && thread->stream.chunk != NULL;
+        int left = !all && held > MAY_HOLD(chunks) ? GIVE_BACK : 0, looks = LOOK_AT;
+        for (struct thread *other = oldest, *next; other != NULL && left > 0 && looks > 0; other = next, looks--) {
+            next = other->newer;
+            if (other == thread) /* behind it are those that have just been put there */
+                break;
+            if (other->stream.time != other->held_time) {
+                hold(other);
+                continue;
+            }
+            stream_close(&other->stream);
+            hold_no_more(other);
+            left--;
         }
-        stream_close(&other->stream);
-        hold_no_more(other);
-        left--;
-    }
-    if (stream_is_crowded(&thread->stream))
         codes_give_back();
+    }
     pthread_mutex_unlock(&threads_lock);
 }
 
@@ -607,6 +611,7 @@ static void after_fork(void)
     struct thread *others = threads;
     threads_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     threads = NULL;
+    thread_count = 0;
     for (struct thread *thread = others, *next; thread != NULL; thread = next) {
         next = thread->next;
         hold_no_more(thread);

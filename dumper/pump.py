@@ -173,7 +173,7 @@ class Pump:
     # ---- a pass -------------------------------------------------------------------------------
 
     def _pass(self, now: float) -> int:
-        """Returns how many bytes of events came free. Raises apsw.Error or Refused: what is not committed
+        """Returns how many bytes of the ring came free. Raises apsw.Error or Refused: what is not committed
         stays in the ring."""
         new, ended = self.processes.look(now)
         self._new += new
@@ -211,7 +211,7 @@ class Pump:
                     store.end_process(process.number, now, status, lost, process.replaced())
             self.processes.done(ended)
             self._unsaid += ended
-        return sum(chunk.used for chunk in final)
+        return sum(chunk.room for chunk in final)
 
     def _is_final(self, chunk: Chunk) -> bool:
         """True: nothing more will be written to this chunk."""

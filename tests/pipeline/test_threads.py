@@ -109,8 +109,8 @@ def test_threads_that_c_code_starts(record: Record) -> None:
     assert len(recording.of("return", func="entered")) == len(tids)
 
 
-# More threads than chunks, of which there are 64 here: all but three quarters have to be given back, and then
-# the dumper has to have come, before there can be more.
+# More threads than chunks, of which there are 64 here: all but a few have to be given back, and then the
+# dumper has to have come, before there can be more.
 WAITING = """
     import sqlite3, sys, threading, time
 
@@ -134,7 +134,7 @@ WAITING = """
     threads = []
     for n in range(2 * COUNT):
         limit = time.monotonic() + 60
-        while n - database.execute(stored).fetchone()[0] > 56:
+        while n - database.execute(stored).fetchone()[0] > 40:
             assert time.monotonic() < limit, "no chunk is given back"
             time.sleep(0.002)
         if n < COUNT:
