@@ -174,6 +174,7 @@ static struct {
     struct {
         _Atomic uint32_t id;
         _Atomic uint64_t done;  /* records produced or dropped */
+        _Atomic bool produced;  /* at least one */
     } stream[PROCESSES][THREADS];
 } *common;
 
@@ -186,7 +187,9 @@ static void *run_producer(void *argument)
     stream_open(&stream, &ring, (uint32_t)place->process, 1, CHUNK_EVENTS);
     common->stream[place->index][place->thread].id = stream.id;
     for (uint64_t number = 0; !common->stop; number++) {
-        if (!produce(&stream, number))
+        if (produce(&stream, number))
+            common->stream[place->index][place->thread].produced = true;
+        else
             sched_yield();
         common->stream[place->index][place->thread].done = number + 1;
     }
@@ -214,6 +217,18 @@ static pid_t start_producers(int index)
     _exit(0);
 }
 
+/* On busy processors a thread may have found the ring full each time that it had its turn. */
+static void wait_until_all_have_produced(void)
+{
+    pid_t dumper = start_dumper(NULL, 0, -1, false);
+    for (int i = 0; i < PROCESSES; i++)
+        for (int j = 0; j < THREADS; j++)
+            while (!common->stream[i][j].produced)
+                sched_yield();
+    kill(dumper, SIGKILL);
+    CHECK_EQUAL(wait_for(dumper), SIGKILL);
+}
+
 /* Producers write as fast as they can, while one dumper after the other is killed at each of its
  * points, and in between from outside, wherever it is; at last a producer as well. */
 static void test_all_die(void)
@@ -231,6 +246,7 @@ static void test_all_die(void)
             kill(dumper, SIGKILL);
             CHECK_EQUAL(wait_for(dumper), SIGKILL);
         }
+    wait_until_all_have_produced();
     kill(producers[0], SIGKILL);
     CHECK_EQUAL(wait_for(producers[0]), SIGKILL);
     common->stop = true;
