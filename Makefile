@@ -25,7 +25,7 @@ demo: $(VENV)/.installed $(VENV)/.demo  ## record a real program, and look at wh
 	@examples/demo.sh $(VENV)/bin
 
 test: $(VENV)/.installed $(VENV)/.test  ## the tests, on one Python
-	$(VENV)/bin/pytest -n 2 --dist worksteal $(ARGS)
+	$(VENV)/bin/pytest -n 3 --dist worksteal $(ARGS)
 
 test-all:        ## the tests on 3.11 to 3.15; those that the machine lacks come from Debian, if root
 	.ci/test-all $(ARGS)
