@@ -1,4 +1,4 @@
-"""Builds the three C modules and the protobuf module, and lays out the packages.
+"""Builds the three C modules, and lays out the packages.
 
 `pytracer._hook` is the part that runs inside the traced program: plain C API, nothing else.
 `pytracer._core` (cffi) gives the dumper the same ring, and the summaries. `pytracer.sqlite_trace`
@@ -9,6 +9,7 @@ import os
 import platform
 import sys
 import sysconfig
+import time
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -16,15 +17,21 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
 PTH = "pytrace.pth"
-HOOK = ("module", "hook", "lanes", "task", "monitoring", "profile", "codes", "values", "ring", "session")
-QUERY = (
-    "sqlite_trace", "sqlite_calls", "sqlite_hot", "sqlite_store", "calls", "hot", "scan", "predicate",
-    "predicate_parse", "trail", "like", "definitions", "summary", "arguments", "zstd", "event", "segment",
-    "text", "number",
-)  # fmt: skip
+MANUAL = "build/pytrace.1"
+# the folders of csrc/ that an extension is made of; core_build.py has those of _core
+HOOK = ("ring", "record")
+QUERY = ("format", "query")
+# Each folder with an __init__.py is a package; those beside pytracer/ become packages in it.
+PACKAGES = {
+    ".".join(["pytracer"] * (top != "pytracer") + [*folder.parts]): str(folder)
+    for top in ("pytracer", "dumper", "reader")
+    for folder in (path.parent.relative_to(ROOT) for path in (ROOT / top).rglob("__init__.py"))
+}
 FLAGS = ["-std=gnu11", "-O3", "-fvisibility=hidden", "-Wall", "-Wextra"]
 if os.environ.get("PYTRACE_WERROR"):  # set by `make lint`
     FLAGS.append("-Werror")
+if os.environ.get("PYTRACE_STATS"):  # set by `make STATS=1`
+    FLAGS.append("-DPYTRACE_STATS")
 
 if sys.platform != "linux" or platform.python_implementation() != "CPython":
     sys.exit("pytrace records CPython programs on Linux, and nothing else")
@@ -32,8 +39,18 @@ if sysconfig.get_config_var("Py_GIL_DISABLED"):
     sys.exit("pytrace does not support free-threaded builds of Python; use one with the GIL")
 
 
+def sources(folders: tuple[str, ...]) -> list[str]:
+    """All that an extension compiles, as paths from the project's root."""
+    return sorted(
+        str(path.relative_to(ROOT)) for folder in folders for path in ROOT.glob(f"csrc/{folder}/*.c")
+    )
+
+
+HEADERS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("csrc/*/*.h"))
+
+
 class BuildPython(build_py):
-    """Adds what is made from sources: the protobuf module, and the line that starts recording.
+    """Adds the line that starts recording, and makes the manual page.
 
     The `.pth` file stands at the top of site-packages, where Python reads it at start-up. It does
     nothing unless the environment says that this process is to be recorded.
@@ -43,60 +60,59 @@ class BuildPython(build_py):
         super().run()
         if self.editable_mode:
             # modules are imported from the tree; the rest of the wheel is made from this folder
-            package = ROOT / "pytracer"
             top = Path(self.get_finalized_command("install").install_lib)
         else:
-            package = Path(self.build_lib) / "pytracer"
             top = Path(self.build_lib)
-        self._protobuf(package)
         top.mkdir(parents=True, exist_ok=True)
         self.copy_file(str(ROOT / "pytracer" / PTH), str(top / PTH), preserve_mode=False)
+        self.mkpath(str(Path(MANUAL).parent))
+        Path(MANUAL).write_text(self._manual())
 
-    def _protobuf(self, package: Path) -> None:
-        from grpc_tools import protoc
+    def _manual(self) -> str:
+        """pytrace(1), of the tables of options in the tree, where reader/ is not yet below
+        pytracer/. The Python that builds may have an older version installed: the tree comes
+        first."""
+        sys.path.insert(0, str(ROOT))
+        import pytracer
 
-        proto = ROOT / "proto"
-        package.mkdir(parents=True, exist_ok=True)
-        status = protoc.main(["protoc", f"-I{proto}", f"--python_out={package}", str(proto / "trace.proto")])
-        if status:
-            sys.exit(f"protoc failed with status {status}")
+        pytracer.__path__.append(str(ROOT))
+        from pytracer.manual import page
+
+        built = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())))
+        return page(self.distribution.get_version(), time.strftime("%Y-%m-%d", built))
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
-        made = ["pytracer/trace_pb2.py", PTH]
-        return [
-            *super().get_outputs(include_bytecode),
-            *([] if self.editable_mode else [os.path.join(self.build_lib, name) for name in made]),
-        ]
+        outputs = list(super().get_outputs(include_bytecode))
+        return outputs if self.editable_mode else [*outputs, os.path.join(self.build_lib, PTH)]
 
 
 setup(
     cmdclass={"build_py": BuildPython},
-    packages=["pytracer", "pytracer.dumper", "pytracer.reader", "pytracer.reader.screen"],
-    package_dir={
-        "pytracer": "pytracer",
-        "pytracer.dumper": "dumper",
-        "pytracer.reader": "reader",
-        "pytracer.reader.screen": "reader/screen",
-    },
+    packages=sorted(PACKAGES),
+    package_dir=PACKAGES,
     package_data={"pytracer": ["py.typed", "_hook.pyi"], "pytracer.dumper": ["schema.sql"]},
     include_package_data=False,
     py_modules=["pytrace"],
+    data_files=[("share/man/man1", [MANUAL])],
     ext_modules=[
         Extension(
             "pytracer._hook",
-            sources=[f"csrc/{name}.c" for name in HOOK],
-            depends=sorted(f"csrc/{header.name}" for header in (ROOT / "csrc").glob("*.h")),
+            sources=sources(HOOK),
+            depends=HEADERS,
+            include_dirs=["csrc"],
             extra_compile_args=FLAGS,
             extra_link_args=["-Wl,-z,noseparate-code"],  # fewer mappings: each costs a fork some µs
         ),
         Extension(
             "pytracer.sqlite_trace",
-            sources=[f"csrc/{name}.c" for name in QUERY],
-            depends=sorted(f"csrc/{header.name}" for header in (ROOT / "csrc").glob("*.h")),
+            sources=sources(QUERY),
+            depends=HEADERS,
+            include_dirs=["csrc"],
             extra_compile_args=[*FLAGS, "-pthread"],
             extra_link_args=["-pthread"],
             libraries=["dl"],
         ),
     ],
     cffi_modules=["csrc/core_build.py:ffi"],
+    options={"build_ext": {"parallel": os.cpu_count()}},
 )

@@ -1,1 +1,1 @@
-"""What recording costs, measured side by side: `python -m benchmarks --help`."""
+"""The costs of recording, measured side by side: `python -m benchmarks --help`."""

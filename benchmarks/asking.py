@@ -57,7 +57,7 @@ class Memory:
 
 @dataclass
 class Asked:
-    """What one process made of its questions."""
+    """The answers of one process to its questions."""
 
     answers: list[Answer]
     memory: Memory

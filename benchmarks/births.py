@@ -1,10 +1,10 @@
-"""What recording adds to starting and ending a thread, a forked child, a Python of one's own.
+"""The time that recording adds to the start and end of a thread, a forked child, a new Python.
 
-Each round runs bare, with everything recorded and with own code alone, one behind the other, and the
-next round the other way round. What counts is the difference to bare within a round, each process being
-told by the median of its times (of processor time, which only the sum is known of, by the mean). Printed is
-the median of these differences over all rounds, so that neither a machine that becomes slower nor a round
-that was disturbed moves it.
+Each round runs bare, with everything recorded and with own code alone, one behind the other, and
+the next round the other way round. The result is the difference to bare within a round, each
+process being told by the median of its times (of processor time, which only the sum is known of, by
+the mean). Printed is the median of these differences over all rounds, so that neither a machine
+that becomes slower nor a round that was disturbed moves it.
 """
 
 import statistics

@@ -1,4 +1,4 @@
-"""How long completing a filter takes, a key press, where 100,000 functions are known."""
+"""How long completing a filter takes, a key press, if 100,000 functions are known."""
 
 import random
 import statistics
@@ -22,8 +22,8 @@ TYPED = (
 
 
 def rows(options: Options) -> list[Row]:
-    from pytracer.reader.complete import complete
-    from pytracer.reader.names import Names
+    from pytracer.reader.suggestions.completion import complete
+    from pytracer.reader.suggestions.names import Names
 
     chosen = random.Random(1)
 

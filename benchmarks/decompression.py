@@ -13,7 +13,8 @@ AT_ONCE = 2000  # segments in memory
 
 
 def seconds(path: Path) -> tuple[float, float]:
-    """Of processor one, then of two, for all segments; reading them from the file is not counted."""
+    """Of processor one, then of two, for all segments; reading them from the file is not
+    counted."""
     import apsw
 
     try:

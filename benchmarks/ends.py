@@ -1,4 +1,4 @@
-"""What a program has of a dumper that stands still; and how soon all is readable when it is killed."""
+"""A program whose dumper stands still; and the time until all is readable after its death."""
 
 import os
 import signal

@@ -1,8 +1,9 @@
 """How long it takes from a call until it stands on the reader's screen, while the program runs.
 
-A program calls a function with a text of its own about twice a second (inside/stamps.py); the reader, in a
-terminal, follows. Called by reader.py. Where the program makes millions of other events a second, a line
-would have scrolled away before anybody saw it: there, the reader has a filter.
+A program calls a function with a text of its own about twice a second (inside/stamps.py); the
+reader, in a terminal, follows. Called by reader.py. If the program makes millions of other
+events a second, a line would have scrolled away before anybody saw it: there, the reader has a
+filter.
 """
 
 import statistics

@@ -50,8 +50,8 @@ def dumper() -> int | None:
 
 
 def growth(samples: Sequence[int]) -> float:
-    """By how much the most of the last half is above the most of the second quarter, MB: at the start
-    everything is still coming."""
+    """By how much the most of the last half is above the most of the second quarter, MB: at the
+    start everything is still coming."""
     quarter = max(1, len(samples) // 4)
     return (max(samples[2 * quarter :]) - max(samples[quarter : 2 * quarter])) / 1e6
 

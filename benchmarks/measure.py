@@ -25,7 +25,7 @@ DATABASE = "traces.sqlite"
 
 @dataclass
 class Recording:
-    """What one recording came to."""
+    """The result of one recording."""
 
     events: int
     lost: int
@@ -35,7 +35,7 @@ class Recording:
 
 @dataclass
 class Result:
-    """What one variant came to over all its processes."""
+    """The result of one variant over all its processes."""
 
     times: list[list[float]] = field(default_factory=list)  # seconds a loop; a list a process
     resident: list[int] = field(default_factory=list)  # bytes, apart from the ring; one a process
@@ -74,7 +74,8 @@ def compare(
 
 
 def measure(variant: Variant, workload: str, loops: int, repeat: int, seconds: float, result: Result) -> int:
-    """Runs one process and adds what it says to `result`. For the parameters see inside/workload.py.
+    """Runs one process and adds what it says to `result`. For the parameters see
+    inside/workload.py.
 
     Returns the loops of a measurement; raises Failed.
     """
@@ -113,7 +114,7 @@ def measure(variant: Variant, workload: str, loops: int, repeat: int, seconds: f
 
 
 def read_recording(database: Path, dumper: float) -> Recording:
-    """What is in a database with one recording, all saved."""
+    """The content of a database with one recording, all saved."""
     import apsw
 
     with closing(apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)) as connection:

@@ -1,7 +1,7 @@
 """The reader beside `less` on what `pytrace print` writes: to open it, and to reach the end.
 
-Called by reader.py. less reads a pipe to its end before it can show that; the end of a file it shows at
-once, but somebody has to have written the file. So both are told.
+Called by reader.py. less reads a pipe to its end before it can show that; the end of a file it
+shows at once, but somebody has to have written the file. So both are told.
 """
 
 import statistics

@@ -42,7 +42,8 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def reap() -> float:
-    """Waits until nothing that was started is left; seconds of processor time of what was reaped."""
+    """Waits until nothing that was started is left; seconds of processor time of what was
+    reaped."""
     used = 0.0
     with suppress(ChildProcessError):
         while True:

@@ -1,8 +1,8 @@
 """Eight threads, and eight processes, that make events flat out, against one: time and loss.
 
-Both sides do the same work in total, recorded and bare. Of processes, eight use both processors bare, and
-one does not; recorded, eight leave none to the dumper. So the processor time stands beside the elapsed
-time: what recording costs the program itself.
+Both sides do the same work in total, recorded and bare. Of processes, eight use both processors
+bare, and one does not; recorded, eight leave none to the dumper. So the processor time stands
+beside the elapsed time: what recording costs the program itself.
 """
 
 import statistics

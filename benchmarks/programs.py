@@ -1,16 +1,16 @@
-"""What recording costs real programs: ten of pyperformance, each inside one process.
+"""The cost of recording for real programs: ten of pyperformance, each inside one process.
 
 Prints each one's slowdown by every tracer, and for pytrace what the recordings came to.
 """
 
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.measure import Result, compare, dumper_start, geometric_mean
 from benchmarks.processes import Failed
 from benchmarks.report import Row, say, table
-from benchmarks.variants import BARE, NOTHING_ALL, PEERS, PYTRACE, TRACE0, VIZTRACER_VALUES, Options
+from benchmarks.variants import BARE, NOTHING_ALL, PEERS, PYTRACE, TRACE0, VIZTRACER_VALUES, Options, Variant
 
 TEN = (
     "deltablue",
@@ -27,7 +27,8 @@ TEN = (
 
 
 def workload(program: str) -> str:
-    """What measure.py needs to run a program; raises Failed where pyperformance is not installed."""
+    """The arguments of measure.py for a program; raises Failed if pyperformance is not
+    installed."""
     spec = find_spec("pyperformance")
     if not spec or not spec.origin:
         raise Failed("pyperformance is not installed: pip install pyperformance")
@@ -35,9 +36,8 @@ def workload(program: str) -> str:
     return f"{program}={folder / 'run_benchmark.py'}"
 
 
-def rows(options: Options) -> list[Row]:
-    variants = options.choose([BARE, NOTHING_ALL, PYTRACE, *PEERS])
-    names = [variant.name for variant in variants]
+def measured(options: Options, variants: Sequence[Variant]) -> dict[str, dict[str, Result]]:
+    """By program and name of the variant."""
     rounds = options.rounds or (1 if options.quick else 4)
     results: dict[str, dict[str, Result]] = {}
     for program in options.programs or TEN:
@@ -45,6 +45,13 @@ def rows(options: Options) -> list[Row]:
         results[program] = compare(
             workload(program), variants, rounds, repeat=3, seconds=0.2 if options.quick else 0.5
         )
+    return results
+
+
+def rows(options: Options) -> list[Row]:
+    variants = options.choose([BARE, NOTHING_ALL, PYTRACE, *PEERS])
+    names = [variant.name for variant in variants]
+    results = measured(options, variants)
     lines = [[program, *(cell(of, name) for name in names)] for program, of in results.items()]
     means = {name: geometric_mean(slowdown(of, name) for of in results.values()) for name in names}
     lines.append(["geometric mean", *(f"{mean:.2f}" for mean in means.values())])
@@ -81,7 +88,7 @@ def speed(means: dict[str, float], programs: str) -> list[Row]:
 
 
 def recorded(results: dict[str, Result]) -> list[Row]:
-    """What the recordings of the programs came to."""
+    """The results of the programs' recordings."""
     start = dumper_start()
     lines = []
     sizes, costs = [], []

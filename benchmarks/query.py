@@ -1,6 +1,8 @@
-"""Questions to databases of 1 to 100 million events, beside what bounds them and what one would do without.
+"""Questions to databases of 1 to 100 million events, beside what bounds them and what one would do
+without.
 
-The bound is the decompression of the same bytes; the other way is one row an event in an ordinary table.
+The bound is the decompression of the same bytes; the other way is one row an event in an ordinary
+table.
 """
 
 import random
@@ -114,7 +116,7 @@ def pages(path: Path, events: int, rounds: int) -> list[Row]:
 
 
 def scans(path: Path, events: int, middle: str, most: str, bounds: Sequence[float], rounds: int) -> list[Row]:
-    """What looks through everything, beside decompressing everything."""
+    """Full scans, beside decompressing everything."""
     questions = {
         f"func = '{RARE}', called ten times": Question(COUNT, [[RARE]], rounds),
         f"func = '{middle}', of middle frequency": Question(COUNT, [[middle]], rounds),

@@ -1,4 +1,5 @@
-"""`pytrace read` in a terminal of 200x60, driven by keys: from a key to the last byte of the redraw.
+"""`pytrace read` in a terminal of 200x60, driven by keys: from a key to the last byte of the
+redraw.
 
 pager.py compares it with less, follow.py looks at new events while they are recorded.
 """
@@ -27,10 +28,12 @@ LAST = r"report\(done=10"  # of the few calls, the last: behind nine tenths of t
 ABSENT = "nowhere to be found"
 SPECIAL = {"right": b"\x1b[C", "left": b"\x1b[D", "backspace": b"\x7f"}
 # movements that are measured as jumps, or that wait for another key
-APART = ("first", "last", "percent", "time", "mark", "to-mark")
-# searches for a value, which may be nowhere else; of an event with several values they ask which one
-VALUES = ("next-value", "previous-value")
+APART = ("first", "last", "percent", "time", "mark", "to-mark", "uncaught")
+FAR = {"E": "uncaught", "o": "object"}  # keys that may have to look at much of the recording
 CANCEL = b"\x07"
+OBJECT = b"/self=[A-Z]\\w+@\r"  # a search for a line with an object of a class
+CHOICE = b"follow"  # the menu of several objects
+OWN = b"(M: all)"  # in the status line, where only own code is shown
 
 
 def rows(options: Options) -> list[Row]:
@@ -43,10 +46,14 @@ def rows(options: Options) -> list[Row]:
     recording = Recording(path)
     return [
         start(recording, rounds),
+        first_screen(recording, rounds),
         movements(recording, rounds),
         jumps(recording, rounds),
+        far(recording, max(1, rounds // 5)),
         search(recording, max(1, rounds // 5)),
         filtering(recording, rounds),
+        *where_time_goes(recording, rounds),
+        scopes(recording, rounds),
         *follow.rows(READ, options),
         memory(recording, 1000 if options.quick else 10_000),
         *pager.rows(READ, recordings.database(where, 5), max(1, rounds // 10)),
@@ -54,7 +61,7 @@ def rows(options: Options) -> list[Row]:
 
 
 class Recording:
-    """What has to be known of a recording to find one's way in it."""
+    """The facts of a recording that the walk through it needs."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.events = path, count(path)
@@ -107,6 +114,35 @@ def start(recording: Recording, rounds: int) -> Row:
     return Row("reader: start to first full page", "300 ms", "150 ms", f"{median} ms (at worst {largest})")
 
 
+def first_screen(recording: Recording, rounds: int) -> Row:
+    """From the start of the process until the outline of own code stands on the screen."""
+    shown = []
+    for _ in range(rounds):
+        with Terminal([*READ, str(recording.path)], view="") as reader:
+            shown.append(reader.wait_for(OWN) - reader.started)
+            reader.wait(lambda: bool(reader.idles), "at the start")
+            reader.quit()
+    median, largest = milliseconds(shown)
+    return Row(
+        "reader: start to the outline of own code", "200 ms", "150 ms", f"{median} ms (at worst {largest})"
+    )
+
+
+def scopes(recording: Recording, rounds: int) -> Row:
+    """`M` at random places: from all code to own code, to near code, to all; and a page of each."""
+    times: dict[str, list[Redraw]] = {}
+    with recording.open() as reader:
+        for _ in range(rounds):
+            reader.press(recording.random_time())
+            for scope in ("own", "near", "all"):
+                times.setdefault(f"`M` to {scope} code", []).append(reader.press(b"M"))
+                times.setdefault(f"space in {scope} code", []).append(reader.press(b" "))
+        reader.quit()
+    say_redraws("scope", times)
+    medians = [f"{name} {milliseconds(of.last for of in redraws)[0]}" for name, redraws in times.items()]
+    return Row("reader: `M`, and pages of own code", "30 ms", "16 ms", f"{', '.join(medians)} ms")
+
+
 def movements(recording: Recording, rounds: int) -> Row:
     """Each key that moves, at random places; the keys are those of the reader's own table."""
     moves = [(name, key) for name, key in keys(groups=2) if name not in APART]
@@ -117,13 +153,10 @@ def movements(recording: Recording, rounds: int) -> Row:
                 reader.press(recording.random_time())
                 redraw = reader.press(SPECIAL.get(key, key.encode()))
                 times.setdefault(f"`{key}` {name}", []).append(redraw)
-                if name in VALUES:
-                    reader.press(CANCEL)
         reader.quit()
     say_redraws("key", times)
-    moves_only = {name: redraws for name, redraws in times.items() if not name.endswith(VALUES)}
-    every = [redraw.last for redraws in moves_only.values() for redraw in redraws]
-    medians = {name: statistics.median(of.last for of in redraws) for name, redraws in moves_only.items()}
+    every = [redraw.last for redraws in times.values() for redraw in redraws]
+    medians = {name: statistics.median(of.last for of in redraws) for name, redraws in times.items()}
     slowest = max(medians, key=lambda name: medians[name])
     return Row(
         "reader: key to redrawn screen, any movement",
@@ -135,9 +168,10 @@ def movements(recording: Recording, rounds: int) -> Row:
 
 
 def keys(groups: int) -> list[tuple[str, str]]:
-    """The commands of the first groups of the installed reader's table, and each one's first key."""
+    """The commands of the first groups of the installed reader's table, and each one's first
+    key."""
     code = (
-        "import json; from pytracer.reader.screen.keys import GROUPS;"
+        "import json; from pytracer.reader.screen.commands.table import GROUPS;"
         f"print(json.dumps([(c.name, c.keys[0]) for _, group in GROUPS[:{groups}] for c in group]))"
     )
     command = [sys.executable, "-P", "-c", code]
@@ -177,8 +211,29 @@ def jumps(recording: Recording, rounds: int) -> Row:
     return Row("reader: `G`, `g`, `50%`, to a time", "100 ms", "30 ms", measured)
 
 
+def far(recording: Recording, rounds: int) -> Row:
+    """From calls of methods at random places: to the newest exception that nobody caught, and to
+    the events of an object, until all is drawn."""
+    times: dict[str, list[Redraw]] = {}
+    with recording.open() as reader:
+        for _ in range(rounds):
+            for key, name in FAR.items():
+                reader.press(recording.random_time())
+                reader.press(OBJECT)
+                redraw = reader.press(key.encode())
+                if CHOICE in reader.text:
+                    redraw = reader.press(b"\r")
+                times.setdefault(f"`{key}` {name}", []).append(redraw)
+                reader.press(CANCEL)
+        reader.quit()
+    say_redraws("key", times)
+    medians = [f"{name} {milliseconds(of.idle for of in redraws)[0]}" for name, redraws in times.items()]
+    return Row("reader: `E`, `o`", "10 s, stoppable", "30 ms", f"{', '.join(medians)} ms")
+
+
 def search(recording: Recording, rounds: int) -> Row:
-    """From the first event to the last of ten hits, and to none; how many events are passed a second."""
+    """From the first event to the last of ten hits, and to none; how many events are passed a
+    second."""
     sql = "SELECT time FROM event WHERE func = ? AND kind = 'call' ORDER BY time DESC LIMIT 1"
     hit = recording.one(sql, RARE)
     events = recording.one("SELECT count(*) FROM event WHERE time < ?", hit)
@@ -221,8 +276,55 @@ def filtering(recording: Recording, rounds: int) -> Row:
     return Row(what, "150 ms", "60 ms", f"{median} ms (at worst {largest})")
 
 
+def where_time_goes(recording: Recording, rounds: int) -> list[Row]:
+    """`V` at random places, at several scales; `H` to its first rows, and until all times are
+    counted; `l` for the first time, and again."""
+    lanes: dict[str, list[Redraw]] = {}
+    hot, slow, again = [], [], []
+    with recording.open() as reader:
+        for _ in range(rounds):
+            reader.press(recording.random_time())
+            for name, keys in {"V": b"V", "-": b"-", "+": b"+", "-----": b"-----"}.items():
+                lanes.setdefault(name, []).append(reader.press(keys))
+            reader.press(b"q")
+        reader.quit()
+    for _ in range(max(rounds // 10, 1)):
+        with recording.open() as reader:
+            hot.append(reader.press(b"H"))
+            reader.press(b"q")
+            slow.append(reader.press(b"l"))
+            again.append(reader.press(b"l"))
+            reader.quit()
+    say_redraws("lanes", lanes)
+    say_redraws("list", {"`H`": hot, "`l`": slow, "`l` again": again})
+    every = [redraw.last for redraws in lanes.values() for redraw in redraws]
+    first = [redraw.first for redraws in lanes.values() for redraw in redraws]
+    drawn, drawn_last = milliseconds(every)
+    counted, ranked = statistics.median(of.idle for of in hot), statistics.median(of.idle for of in slow)
+    return [
+        Row(
+            "reader: `V`, key to the first bars; to all of them",
+            "30 ms; 1 s",
+            "16 ms; 200 ms",
+            f"{milliseconds(first)[0]} ms; {drawn} ms (at worst {drawn_last})",
+        ),
+        Row(
+            "reader: `H`, key to the list; until all times are counted",
+            "30 ms; 60 s",
+            "16 ms; 10 s",
+            f"{milliseconds(of.first for of in hot)[0]} ms; {counted:.1f} s",
+        ),
+        Row(
+            "reader: `l`, the first time; again",
+            "60 s; 30 ms",
+            "10 s; 16 ms",
+            f"{ranked:.1f} s; {milliseconds(of.last for of in again)[0]} ms",
+        ),
+    ]
+
+
 def memory(recording: Recording, pages: int) -> Row:
-    """What was resident at most, after a walk: pages, mostly forward, and jumps in between."""
+    """The peak of resident memory after a walk: pages, mostly forward, with jumps in between."""
     choice = random.Random(2)
     with recording.open() as reader:
         begun = reader.resident()

@@ -1,9 +1,10 @@
 """Databases of 1, 5, 20 and 100 million events of real programs, recorded once and kept.
 
-They are kept in `$XDG_CACHE_HOME/pytrace-benchmarks`, or in the folder that `--databases` names; delete
-them to have them made again. The two large ones are recordings of inside/longrun.py: programs of
-pyperformance in turn, at times in three threads at once. The small ones hold each 100th and each 20th
-segment of the largest, so that all sizes are of the same programs in the same proportion.
+They are kept in `$XDG_CACHE_HOME/pytrace-benchmarks`, or in the folder that `--databases` names;
+delete them to have them made again. The two large ones are recordings of inside/longrun.py:
+programs of pyperformance in turn, at times in three threads at once. The small ones hold each 100th
+and each 20th segment of the largest, so that all sizes are of the same programs in the same
+proportion.
 """
 
 import json
@@ -28,7 +29,7 @@ ROOM = 40 * 100 * MILLION  # bytes: many times as much as is needed
 
 
 def folder(given: str = "") -> Path:
-    """Where the databases are."""
+    """The folder of the databases."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     path = Path(given).resolve() if given else Path(cache) / "pytrace-benchmarks"
     path.mkdir(parents=True, exist_ok=True)

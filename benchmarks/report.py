@@ -1,4 +1,4 @@
-"""What the benchmarks print: progress, tables, and the rows that compare with what is aimed at."""
+"""The output of the benchmarks: progress, tables, and rows that compare with the targets."""
 
 import sys
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What code costs that is not to be recorded: TRACE_MODULES names a folder elsewhere."""
+"""The cost of code out of scope: TRACE_MODULES names a folder elsewhere."""
 
 import sys
 

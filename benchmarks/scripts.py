@@ -1,4 +1,5 @@
-"""Runs a script of inside/ to its end, bare or recorded: what it says, and what its recording holds."""
+"""Runs a script of inside/ to its end, bare or recorded: what it says, and what its recording
+holds."""
 
 import json
 import tempfile
@@ -46,7 +47,8 @@ def notes(database: Path) -> int:
 
 
 def exactly(runs: list[Ran]) -> str:
-    """Loss over several recordings, and whether what was stored and lost is what the programs made."""
+    """Loss over several recordings, and whether what was stored and lost is what the programs
+    made."""
     lost = made = off = 0
     for ran in runs:
         assert ran.recording

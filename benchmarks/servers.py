@@ -1,11 +1,14 @@
-"""Requests a second that a server answers, recorded over bare: asyncio streams, and gunicorn with Flask.
+"""Requests a second that a server answers, recorded over bare: asyncio streams, and gunicorn with
+Flask.
 
-Three servers of a kind run at once: bare, recorded with their own code in scope, and with everything. One
-client after the other loads each for a moment, again and again, so that a machine that becomes slower or
-faster meets all of them; each moment is compared with the bare one next to it.
+Three servers of a kind run at once: bare, recorded with their own code in scope, and with
+everything. One client after the other loads each for a moment, again and again, so that a machine
+that becomes slower or faster meets all of them; each moment is compared with the bare one next to
+it.
 
-Apart: the server on one processor, the client on the other, and its dumper on both. That is what recording
-costs the server. Together: all on both, where the dumper takes its share from the server and the client.
+Apart: the server on one processor, the client on the other, and its dumper on both. This is the
+cost of recording for the server. Together: all on both, where the dumper takes its share from the
+server and the client.
 """
 
 import os
@@ -148,7 +151,8 @@ def rows(options: Options) -> list[Row]:
             say(f"   {kind.name}, {where}")
             with serving(kind) as servers:
                 for server in servers.values():
-                    load(server, kind, seconds, client_on)  # not counted: it makes the server's threads
+                    # not counted: the server makes its threads now
+                    load(server, kind, seconds, client_on)
                     server.rates.clear()
                     server.costs.clear()
                     server.pin(server_on)

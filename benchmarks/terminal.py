@@ -1,7 +1,7 @@
 """A program in a pseudo-terminal: what it writes, and when. Called by reader.py and follow.py.
 
-The reader writes a byte to the file descriptor in $PYTRACE_IDLE_FD whenever it has handled all keys and
-drawn everything that it knows; what it wrote to the terminal by then is the redraw.
+The reader writes a byte to the file descriptor in $PYTRACE_IDLE_FD whenever it has handled all keys
+and drawn everything that it knows; what it wrote to the terminal by then is the redraw.
 """
 
 import fcntl
@@ -27,7 +27,8 @@ CONTROLS = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[()].|[ -/]*[0-~])|[\x00-\x0
 
 @dataclass
 class Redraw:
-    """Seconds from a key to the first and the last byte that came of it, and until the reader was idle."""
+    """Seconds from a key to the first and the last byte that came of it, and until the reader was
+    idle."""
 
     first: float
     last: float
@@ -35,9 +36,10 @@ class Redraw:
 
 
 class Terminal:
-    """Starts a program in a terminal of its own, 200 columns wide and 60 rows high."""
+    """Starts a program in a terminal of its own, 200 columns wide and 60 rows high. view: `all`
+    has the reader show all events at first; "": what it shows to everybody."""
 
-    def __init__(self, command: Sequence[str], folder: Path | None = None) -> None:
+    def __init__(self, command: Sequence[str], folder: Path | None = None, view: str = "all") -> None:
         terminal, inner = os.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         idle, told = os.pipe()
@@ -48,7 +50,7 @@ class Terminal:
         self.process = subprocess.Popen(
             command,
             cwd=folder,
-            env=environment(TERM="xterm-256color", PYTRACE_IDLE_FD=str(told)),
+            env=environment(TERM="xterm-256color", PYTRACE_IDLE_FD=str(told), PYTRACE_VIEW=view),
             preexec_fn=lambda: os.login_tty(os.dup(inner)),
             pass_fds=[told],
         )
@@ -113,7 +115,7 @@ class Terminal:
 
     @property
     def text(self) -> bytes:
-        """What was written since the last key, without colours and movements of the cursor."""
+        """The text written since the last key, without colours and movements of the cursor."""
         return printed(self.output)
 
     def resident(self) -> int:

@@ -1,4 +1,5 @@
-"""The ways to run a workload that are compared: bare, traced by nothing, by pytrace, by its peers."""
+"""The ways to run a workload that are compared: bare, traced by nothing, by pytrace, by its
+peers."""
 
 import shlex
 import subprocess
@@ -34,6 +35,12 @@ def _pytrace() -> tuple[str, ...]:
 
 BARE = Variant("bare")
 PYTRACE = Variant("pytrace", module="pytracer._hook", command=_pytrace())
+ATTRIBUTES = 8
+WITH_ATTRIBUTES = Variant(
+    f"pytrace --attributes {ATTRIBUTES}",
+    module="pytracer._hook",
+    command=(*_pytrace(), "--attributes", str(ATTRIBUTES)),
+)
 OUT_OF_SCOPE = Variant(
     "pytrace, out of scope",
     module="pytracer._hook",
@@ -56,7 +63,7 @@ PEERS = (TRACE0, VIZTRACER, VIZTRACER_VALUES, CPROFILE)
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line asks for."""
+    """The options of the command line."""
 
     quick: bool = False
     rounds: int = 0  # processes a variant; 0: the row's own number
@@ -67,7 +74,7 @@ class Options:
     databases: str = ""  # folder of the recordings that are asked; empty: in the cache
 
     def choose(self, variants: Iterable[Variant]) -> list[Variant]:
-        """Those of `variants` that were asked for and can run here."""
+        """The `variants` that were asked for and can run here."""
         chosen = [v for v in variants if not self.only or v.name in self.only]
         return [v for v in chosen if not v.module or available(v.module)] + list(self.also)
 

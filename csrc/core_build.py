@@ -4,7 +4,7 @@ setup.py calls `ffi` through `cffi_modules`, in the project's root. The module's
 what stands in DECLARATIONS; the headers in this folder say what each does. Every call releases the
 GIL.
 
-Also writes `unprintable.h`, the building Python's answers to str.isprintable (`python
+Also writes `query/unprintable.h`, the building Python's answers to str.isprintable (`python
 csrc/core_build.py` writes that alone).
 """
 
@@ -15,7 +15,8 @@ from pathlib import Path
 import cffi
 
 FOLDER = Path("csrc")
-SOURCES = ("ring", "event", "segment", "summary")
+UNPRINTABLE = "query/unprintable.h"
+SOURCES = ("ring", "format")  # folders
 
 DECLARATIONS = """
 /* ring.h */
@@ -27,7 +28,8 @@ enum ring_role { RING_PRODUCER, RING_DUMPER, RING_READER };
 enum chunk_state { CHUNK_FREE, CHUNK_CLAIMED, CHUNK_SEALED };
 enum chunk_kind { CHUNK_EVENTS, CHUNK_DEFINITIONS };
 enum process_state {
-    PROCESS_NONE, PROCESS_STARTING, PROCESS_RUNNING, PROCESS_EXITED, PROCESS_SAVED
+    PROCESS_NONE, PROCESS_STARTING, PROCESS_RUNNING, PROCESS_EXITED, PROCESS_SAVED,
+    PROCESS_LEAVING, PROCESS_LEFT
 };
 enum dumper_state { DUMPER_STARTING, DUMPER_READY, DUMPER_REFUSED, DUMPER_FINISHED };
 struct ring { uint32_t chunk_size; uint32_t chunk_count; uint32_t small_count; ...; };
@@ -41,6 +43,9 @@ struct chunk_view {
     const uint8_t *body;
     ...;
 };
+const char *ring_chunk_state_name(uint32_t state);
+const char *ring_process_state_name(uint32_t state);
+const char *ring_dumper_state_name(uint32_t state);
 uint32_t ring_chunk_size(uint64_t buffer_size);
 int ring_create(const char *path, uint64_t buffer_size, const char *settings, size_t settings_size);
 int ring_attach(struct ring *ring, const char *path, enum ring_role role, int *lock_fd);
@@ -52,14 +57,16 @@ uint64_t ring_clock_scale(const struct ring *ring);
 int64_t ring_epoch_ns(const struct ring *ring);
 int64_t ring_now_ns(const struct ring *ring);
 uint64_t ring_epoch_units(const struct ring *ring);
+uint64_t ring_features(const struct ring *ring);
 const char *ring_settings(const struct ring *ring, size_t *size);
 void ring_process_saved(struct ring *ring, uint32_t process);
+void ring_process_left(struct ring *ring, uint32_t process);
 enum process_state ring_process_state(const struct ring *ring, uint32_t process);
 bool ring_process_alive(const struct ring *ring, uint32_t process);
 bool ring_process_replaced(const struct ring *ring, uint32_t process);
 int64_t ring_process_registered_ns(const struct ring *ring, uint32_t process);
 uint32_t ring_turned_away(const struct ring *ring);
-void ring_know(struct ring *ring, const uint8_t *records, size_t size);
+void ring_known_add(struct ring *ring, uint64_t hash, uint32_t number);
 uint64_t ring_process_lost(const struct ring *ring, uint32_t process);
 uint32_t ring_process_pid(const struct ring *ring, uint32_t process);
 uint64_t ring_process_start_time(const struct ring *ring, uint32_t process);
@@ -71,10 +78,20 @@ enum dumper_state ring_dumper_state(const struct ring *ring);
 const char *ring_dumper_message(const struct ring *ring);
 void ring_dumper_say_so_far(struct ring *ring, const char *message);
 void ring_dumper_pass_ended(struct ring *ring);
+#define RING_TROUBLE_SIZE ...
+void ring_dumper_say_trouble(struct ring *ring, const char *why);
+void ring_dumper_trouble(const struct ring *ring, char *why);
+struct ring_unsaved { uint32_t chunks; uint64_t bytes, events; };
+void ring_count_unsaved(const struct ring *ring, struct ring_unsaved *unsaved);
+int64_t ring_process_ended_ns(const struct ring *ring, uint32_t process);
 uint64_t ring_dumper_passes(const struct ring *ring);
 int ring_look(const struct ring *ring, uint32_t index, struct chunk_view *view);
 uint32_t ring_look_all(const struct ring *ring, struct chunk_view *views, uint32_t *bad);
 void ring_release(struct ring *ring, uint32_t index);
+
+/* definitions.h */
+struct definition { uint32_t kind, number; uint64_t hash; };
+const uint8_t *definition_next(const uint8_t *p, const uint8_t *end, struct definition *found);
 
 /* summary.h */
 struct summary {
@@ -84,11 +101,14 @@ struct summary {
     const uint8_t *codes;
     size_t codes_size;
     uint32_t events;
+    const uint8_t *open;
+    size_t open_size;
 };
 struct summary_maker *summary_maker_new(void);
 void summary_maker_free(struct summary_maker *maker);
+bool summary_own(struct summary_maker *maker, uint32_t number, bool own);
 bool summary_make(struct summary_maker *maker, const uint8_t *body, size_t size, int32_t base_depth,
-                  struct summary *summary);
+                  const uint8_t *open, size_t open_size, struct summary *summary);
 """
 
 
@@ -106,7 +126,8 @@ def unprintable_ranges() -> list[tuple[int, int]]:
 
 
 def write_unprintable(path: Path) -> None:
-    """Writes the header, unless it is there as it should be: a build beside this one may read it."""
+    """Writes the header, unless it is there as it should be: a build beside this one may read
+    it."""
     rows = "".join(f"    {{{first:#x}, {last:#x}}},\n" for first, last in unprintable_ranges())
     text = (
         "/* What str.isprintable denies; made by core_build.py. */\n"
@@ -120,7 +141,7 @@ def write_unprintable(path: Path) -> None:
 
 def ffi() -> cffi.FFI:
     """The module's builder; setup.py asks for it by this name."""
-    write_unprintable(FOLDER / "unprintable.h")
+    write_unprintable(FOLDER / UNPRINTABLE)
     flags = ["-std=gnu11", "-O2", "-fvisibility=hidden", "-Wall", "-Wextra"]
     if os.environ.get("PYTRACE_WERROR"):
         flags.append("-Werror")
@@ -128,9 +149,9 @@ def ffi() -> cffi.FFI:
     builder.cdef(DECLARATIONS)
     builder.set_source(
         "pytracer._core",
-        '#include "ring.h"\n#include "summary.h"\n',
-        sources=[f"{FOLDER}/{name}.c" for name in SOURCES],
-        depends=sorted(str(header) for header in FOLDER.glob("*.h")),
+        '#include "ring/ring.h"\n#include "format/definitions.h"\n#include "format/summary.h"\n',
+        sources=sorted(str(path) for folder in SOURCES for path in FOLDER.glob(f"{folder}/*.c")),
+        depends=sorted(str(header) for header in FOLDER.glob("*/*.h")),
         include_dirs=[str(FOLDER)],
         extra_compile_args=flags,
     )
@@ -138,4 +159,4 @@ def ffi() -> cffi.FFI:
 
 
 if __name__ == "__main__":
-    write_unprintable(Path(__file__).with_name("unprintable.h"))
+    write_unprintable(Path(__file__).parent / UNPRINTABLE)

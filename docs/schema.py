@@ -1,8 +1,9 @@
-"""Makes docs/schema.md: `python docs/schema.py > docs/schema.md`, with the pytrace of this tree installed.
+"""Makes docs/schema.md: `python docs/schema.py > docs/schema.md`.
 
-Columns and types come from the tables themselves: dumper/schema.sql with its comments, and the
-extension's declarations. Which conditions are taken into the scan is read off the plans that SQLite
-makes. Written here are the words only; a column without them, or words without a column, are an error.
+The pytrace of this tree must be installed. Columns and types come from the tables themselves:
+dumper/schema.sql with its comments, and the extension's declarations. SQLite's plans tell which
+conditions the scan takes over. This file has the words only. A column without words is an error,
+and so are words without a column.
 """
 
 # ruff: noqa: E501  (prose, as wide as in the other documents)
@@ -14,13 +15,13 @@ import re
 from importlib.resources import files
 
 import apsw
-from pytracer.reader.sql import TABLES, VIEWS
+from pytracer.reader.sql_tables import TABLES, VIEWS
 
 INTRODUCTION = """\
 # Questions in SQL
 
-What was recorded is in one SQLite database, and read as tables: in `pytrace sql`, in the plain `sqlite3` program, and from Python.
-This page is made by `docs/schema.py` from the tables themselves.
+All recordings are in one SQLite database. Its tables can be queried in `pytrace sql`, in the plain
+`sqlite3` program, and from Python. `docs/schema.py` makes this page from the tables themselves.
 
 ```
 pytrace sql                                  # a shell on ./traces.sqlite: Tab completes, Ctrl-C stops a query
@@ -29,11 +30,12 @@ pytrace sql traces.sqlite "SELECT ..." --format json    # or csv; text is the de
 pytrace sql < questions.sql
 ```
 
-The database is opened for reading only, also while a program is being recorded into it. `CREATE TEMP TABLE kept AS SELECT ...` keeps
-rows for the rest of a session. Exit status: 0; 2 after a mistake, or where something could not be read (standard
-error says what, and the table `damage` has it); 130 after Ctrl-C.
+pytrace opens the database for reading only, also while a program is being recorded into it.
+`CREATE TEMP TABLE kept AS SELECT ...` keeps rows for the rest of a session. The exit status is 0; 2
+after a mistake, or if a part could not be read; 130 after Ctrl-C. Standard error and the table
+`damage` name the parts that could not be read.
 
-With `sqlite3` (3.38 or later), or any other program that uses SQLite and lets extensions be loaded:
+With `sqlite3` (3.38 or later), or another program that uses SQLite and can load extensions:
 
 ```
 $ sqlite3 -readonly traces.sqlite
@@ -53,66 +55,94 @@ for time, func in connection.execute("SELECT time, func FROM event WHERE kind = 
     print(time, func)
 ```
 
-The extension needs libzstd: the system's, or the one that is in `backports.zstd` or `compression.zstd` once that is imported.
+The extension needs libzstd. It takes the system's, or the one in `backports.zstd` or
+`compression.zstd`, if that is imported first.
+
+## Names of files
+
+The name of a file consists of bytes, and need not be UTF-8. The columns `file`, `directory`,
+`command` and `options` hold it as text. A byte that is not UTF-8 becomes four characters, such as
+`\\xff`, and a backslash before an x becomes `\\x5cx`. To get the bytes back, replace each `\\xNN`
+by the byte NN. In filters and in patterns of `LIKE`, escape the backslash:
+`file == '%/caf\\\\\\\\xe9.py'`.
 
 ## What a query costs
 
-Events are stored compressed, a few ten thousand a segment. A query goes through the segments that its conditions leave over, in the
-order of time, decompressing them on all processors. What is known of a segment without opening it rules most of them out: its time,
-its depths, kinds, functions, threads and its longest duration. Below, **in the scan** are the conditions that are tested there,
-before SQLite sees a row; `BETWEEN` is `>=` with `<=`. Other conditions and expressions work, too, but on every row. `OR` between conditions in the scan makes a scan of each, and sorts what they find; `event MATCH` has an `or` that does not.
+A segment holds a few ten thousand events, compressed. The summary of a segment has its time,
+depths, kinds, functions, thread and longest duration. The summaries rule most segments out. A query
+scans the other segments in the order of time, and decompresses them on all processors. While the
+database does not change, a connection reads the summaries for its first questions, and then keeps
+them.
 
-- `ORDER BY time`, `ORDER BY time, id`, and both with `DESC`, need no sorting: the first rows come at once. So `LIMIT` makes a query short.
+In the tables below, the column **in the scan** has the conditions that the scan itself tests,
+before SQLite sees a row; `BETWEEN` is `>=` with `<=`. SQLite tests all other conditions and
+expressions, on every row. If `OR` joins conditions, each has a scan of its own, and the results are
+sorted. The `or` of `event MATCH` needs one scan, and no sorting.
+
+- `ORDER BY time`, `ORDER BY time, id`, and both with `DESC`, need no sorting: the first rows come
+  at once. So `LIMIT` makes a query short.
 - Without ORDER BY, rows come in the order (time, id), too, but SQL does not promise it.
-- `EXPLAIN QUERY PLAN` tells what was taken over: `SCAN event VIRTUAL TABLE INDEX 0:func=? duration>? ORDER BY time`.
-- `=`, `IN` and `LIKE` compare texts as SQLite does: `=` exactly, `LIKE` without case for ASCII letters.
+- `EXPLAIN QUERY PLAN` shows the conditions in the scan:
+  `SCAN event VIRTUAL TABLE INDEX 0:func=? duration>? ORDER BY time`.
+- `=`, `IN` and `LIKE` compare texts as in SQLite: `=` exactly, `LIKE` without case for ASCII
+  letters.
 
-Times are nanoseconds since 1970, durations nanoseconds, everywhere; `strftime('%F %T', time / 1e9, 'unixepoch', 'localtime')` shows one.
+All times are nanoseconds since 1970, and all durations nanoseconds.
+`strftime('%F %T', time / 1e9, 'unixepoch', 'localtime')` shows a time.
 """
 
-# table: what stands above its columns, and then of each column what it is
+# by table: the text above its columns, and the words of each column
 VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
     "event": (
-        "A row is something that happened: a call, a return, an exception. [json.md](json.md) tells the kinds.",
+        "A row is an event: a call, a return, an exception. [json.md](json.md) has the kinds.",
         {
             "id": "stable, never used twice in a database",
             "run": "`run.id`: the recording",
             "time": "ns since 1970",
-            "pid": "process, the operating system's number",
-            "tid": "thread, the operating system's number",
-            "thread": "the thread's name in Python; empty where it is not known",
+            "pid": "the operating system's number of the process",
+            "tid": "the operating system's number of the thread",
+            "thread": "the thread's name in Python; empty if unknown",
             "kind": "`call` `return` `exception` `yield` `resume` `throw` `raise` `log` `lost`",
             "module": "`__name__` of the function's module",
-            "func": "qualified name, such as `Order.pay`; empty on `lost`, `?` where it is not known",
+            "func": "the qualified name, such as `Order.pay`; empty on `lost`, `?` if unknown",
             "file": "of the function's source",
-            "line": "the function's first; on `raise` and `log` the line itself",
-            "depth": "recorded calls of the thread that are open around this one: 0 for the outermost",
+            "line": "the function's first line; on `raise` and `log` the line itself",
+            "depth": "the number of the thread's recorded calls that are open around this one: 0 for the outermost",
             "duration": "ns: on `return` and `exception` since the call, on `yield` since the last resume; else NULL",
             "args": "JSON text, an array of objects with `name`, `value`, `type`, as in [json.md](json.md)",
-            "task": "the name of the task of asyncio or trio that ran; empty: none did",
+            "task": "the name of the task (asyncio or trio) that ran; empty: none did",
+            "stream": "`thread.stream`: the thread's number in the run; unlike a tid, it is never used again",
+            "process": "`process.number`: the process's number in the run; NULL if unknown",
+            "mine": "1: the function is of the user's own code, as `mine` in [filters.md](filters.md); else 0",
+            "own_depth": "the number of open calls of own code around the function, as `depth` counts all; NULL if unknown",
+            "near_depth": "the same with near code: own code, and what it calls directly",
+            "near": "1: the function is of near code; else 0; NULL if unknown",
             "event": "for `event MATCH`, see below",
         },
     ),
     "argument": (
-        "A row is an argument of a call, or the value of another event: `return value`, `yield value`, `exception`, "
-        "a log's `message`, a loss's `count`. Conditions on one row speak of the same argument.",
+        "A row is an argument of a call, or the value of another event. These have the names\n"
+        "`return value`, `yield value`, `exception`, `message` (of a log) and `count` (of a loss).\n"
+        "Conditions on one row speak of the same argument. An attribute of an object is a row, too, named\n"
+        "`order.user`, behind that of the argument; `pytrace --attributes` stores them.",
         {
             "event": "`event.id`",
-            "position": "from 0, in the order of the signature",
+            "position": "from 0, in the signature's order; of an attribute that of its argument",
             "name": "of the argument",
-            "value": "as `repr` shows it, cut where it is long",
+            "value": "as `repr` shows it, cut if it is long",
             "type": "bare for built-in types, else `module.qualname`",
-            "text": "a string's bare content; else the same as `value`",
+            "text": "the bare content of a string; of an object with attributes its type and address; else the same as `value`",
             "run": "the event's",
             "time": "the event's, ns since 1970",
         },
     ),
     "call": (
-        "A row is an event of the kind `call`, with what came of it. What is in no condition on the event itself "
-        "(`parent`, `duration`, `outcome`, `value`) is looked up when it is asked for: cheap, but not free.",
+        "A row is an event of the kind `call`, and the outcome of that call. `parent`, `duration`,\n"
+        "`outcome` and `value` stand in other events, and are looked up if a query asks for them: cheap,\n"
+        "but not free.",
         {
             "id": "of the event `call`",
-            "parent": "id of the event that entered the calling function (`call`, `resume`, `throw`); NULL: none, or not there",
+            "parent": "id of the event that entered the calling function (`call`, `resume`, `throw`); NULL: none, or not in the database",
             "run": "`run.id`",
             "time": "of the call, ns since 1970",
             "duration": "ns until it returned or an exception left it; NULL: not yet, or not recorded",
@@ -123,40 +153,64 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
             "file": "as in `event`",
             "line": "as in `event`",
             "depth": "as in `event`",
-            "outcome": "`return`, `exception` or `running`",
-            "value": "what it returned, or the exception, as `repr` shows it; NULL while it runs",
-            "task": "as in `event`: that called it",
+            "outcome": "`return`; `exception`; `suspended`: a generator or coroutine that has yielded and not ended, if none of the same function goes on in its process; or `running`",
+            "value": "the return value or the exception, as `repr` shows it; NULL: not yet, or not recorded",
+            "task": "the task that called it, as in `event`",
+            "stream": "as in `event`",
+            "process": "as in `event`",
+            "mine": "as in `event`",
         },
     ),
     "stack": (
-        "`stack(ID)` has the functions that were open at an event, its own included, the outermost first.",
+        "`stack(ID)` has the functions that were open at an event, its own included, outermost first.",
         {
             "depth": "0 for the outermost",
-            "id": "of the event that entered the function: `call`, or `resume` and `throw` of a generator",
-            "event": "the event that is asked about: `stack(ID)` is `stack WHERE event = ID`",
+            "id": "id of the event that entered the function: `call`; of a generator also `resume` or `throw`",
+            "event": "the event in question: `stack(ID)` is `stack WHERE event = ID`",
         },
     ),
     "hot": (
-        "A row is a function, those with the most own time first. Each query goes through all events of the runs asked for.",
+        "A row is a function; the most own time comes first. Each query goes through all events of its runs.\n"
+        "`hot MATCH` takes a condition, as `event MATCH` does: it counts the calls that begin or end with an\n"
+        "event that meets it. If it bounds the run, thread or time, a query goes through these events alone.\n\n"
+        "`average`, `longest` and `median` are of the durations of all its calls that ended, as `duration` in\n"
+        "`event`: recursive calls too, and of a generator from its call to its end. The median is taken from\n"
+        "a histogram with four classes for each doubling, and so is right to an eighth. In the text format\n"
+        "of `pytrace sql` the times of this table have units, and its files no folders.",
         {
             "run": "`run.id`",
             "module": "as in `event`",
             "func": "as in `event`",
             "file": "as in `event`",
-            "line": "the function's first",
-            "calls": "how often it was called",
+            "line": "the function's first line",
+            "calls": "the number of its calls",
             "own": "ns in the function without the recorded functions that it called",
-            "total": "ns from entering to leaving it; what it calls by way of itself counts once, a generator only while it runs",
+            "total": "ns between entering and leaving it; recursive calls count once, a generator only while it runs",
+            "average": "ns; NULL: no call ended, as for the next two",
+            "longest": "ns",
+            "median": "ns, to an eighth",
+            "mine": "as in `event`",
+            "hot": "for `hot MATCH`",
         },
     ),
     "damage": (
-        "A row is a segment that this connection could not read, or not to its end, in the queries so far.",
+        "A row is a segment that a query of this connection could not read, or not to its end.",
         {
             "segment": "`segment.id`",
             "run": "`run.id`",
-            "events": "how many it should have",
-            "read": "how many of them could be read",
+            "events": "the number of its events",
+            "read": "the number of events that could be read",
             "reason": "in words",
+        },
+    ),
+    "skipped": (
+        "A row is a segment with content that a later version of pytrace has made, and that this one skips.",
+        {
+            "segment": "`segment.id`",
+            "run": "`run.id`",
+            "kind": "`segment.kind`: 0, or an unknown one, whose segments are skipped as a whole",
+            "records": "the number of records of unknown kinds; NULL if that cannot be told",
+            "fields": "the number of records with unknown fields, and of unknown fields between records; NULL as above",
         },
     ),
 }
@@ -164,29 +218,41 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
 MATCH = r"""
 ### event MATCH
 
-Conditions on an event and on its arguments together, in one text, with `not` and `or` in the scan:
+`event MATCH` takes conditions on an event and its arguments as one text, with `not` and `or` in the
+scan:
 
 ```sql
 SELECT * FROM event WHERE event MATCH '(and (like func "pay%") (any (and (= name "user") (like either "%bob%"))))'
 ```
 
-| form | is true where |
+| form | is true if |
 | --- | --- |
-| `(and X...)` `(or X...)` `(not X)` | all, one, or not X is; a comparison with a duration that is not there is false, and `not` of it true |
-| `(any X)` | there is an argument of which X is true |
-| `(= FIELD V)` `(!= FIELD V)` `(in FIELD V...)` | the field is V, or one of them; texts exactly |
-| `(< FIELD N)` `(<= FIELD N)` `(> FIELD N)` `(>= FIELD N)` `(between FIELD N N)` | numbers; `between` with both ends |
-| `(plain FIELD)` | a text of nothing but printable ASCII |
-| `(like FIELD "pattern")` | as SQL's LIKE; a backslash escapes, and is written `\\` here |
+| `(and X...)` `(or X...)` `(not X)` | all X are true, one X is, X is not; a comparison with a missing duration is false, and its `not` is true |
+| `(any X)` | X is true of an argument |
+| `(= FIELD V)` `(!= FIELD V)` `(in FIELD V...)` | the field is V, is not V, is one of them; texts are compared exactly |
+| `(< FIELD N)` `(<= FIELD N)` `(> FIELD N)` `(>= FIELD N)` `(between FIELD N N)` | the number is in the range; `between` includes both ends |
+| `(plain FIELD)` | the text is all printable ASCII |
+| `(like FIELD "pattern")` | the text matches as by SQL's LIKE; a backslash escapes, and is written `\\` here |
+| `(shown own)` | it is an event of own code, or tells a loss, or is the first one of a stretch of others behind such an event in its stream |
+| `(shown near)` | the same with near code: own code, and what it calls directly |
 
-Numbers: `id run time pid tid line depth duration`. Texts, in double quotes with `\"` and `\\`: `thread task kind module file`, `qualname` (the
-qualified name), `func` (the qualified name or its last part). Only inside of `any`: `position` (a number), `name`, `value`, `text`, `either`
-(value or text), `type`. Nested at most 200 deep.
+Fields that are numbers:
+`id run time pid tid line depth duration mine own_depth near_depth near stream process`. Fields that
+are texts: `thread task kind module file`, `qualname` (the qualified name), `func` (the qualified
+name, or its last part). Only inside of `any`: `position` (a number), `name`, `value`, `text`,
+`either` (value or text), `type`. Texts stand in double quotes, with `\"` and `\\`. Conditions are
+nested at most 200 deep.
+
+`shown`, `own_depth`, `near_depth` and `near` follow from all events before in the thread. Each
+segment knows which own code is open where it begins (`segment.open`), so that a scan needs no other
+segment for them, and passes over the segments in which nothing is shown. In recordings of earlier
+versions `open` is NULL: the three columns are NULL, and `shown` is true of own code and losses
+alone.
 """
 
 EXAMPLES = {
-    "What happened first": "SELECT * FROM event ORDER BY time LIMIT 20",
-    "What happened last": "SELECT * FROM event ORDER BY time DESC, id DESC LIMIT 20",
+    "The first events": "SELECT * FROM event ORDER BY time LIMIT 20",
+    "The last events": "SELECT * FROM event ORDER BY time DESC, id DESC LIMIT 20",
     "A second, counted from the run's start": """
 SELECT event.* FROM run JOIN event
   ON event.run = run.id AND event.time BETWEEN run.started + 1000000000 AND run.started + 2000000000
@@ -200,14 +266,17 @@ GROUP BY module, func ORDER BY calls DESC""",
     "Returns slower than a millisecond": """
 SELECT time, func, duration FROM event WHERE duration > 1000000 AND kind IN ('return', 'exception') ORDER BY time""",
     "The slowest calls": "SELECT duration / 1e6 AS ms, func, value FROM slowest LIMIT 10",
-    "Where the time goes": "SELECT module, func, calls, own / 1e9 AS own, total / 1e9 AS total FROM hot WHERE run = 1 LIMIT 20",
-    "Who was called with bob": """
+    "The functions that take the most time": "SELECT module, func, calls, own, total FROM hot WHERE run = 1 LIMIT 20",
+    "The functions of one's own code that sometimes take long": """
+SELECT func, calls, median, longest FROM hot WHERE run = 1 AND hot MATCH '(= mine 1)'
+ORDER BY 1.0 * longest / median DESC LIMIT 20""",
+    "Values of user with bob": """
 SELECT event, name, value FROM argument WHERE name = 'user' AND text LIKE '%bob%' ORDER BY time""",
     "The same with the functions": """
 SELECT event.time, event.func, argument.name, argument.value
 FROM argument JOIN event ON event.id = argument.event
 WHERE argument.name = 'user' AND argument.text LIKE '%bob%' ORDER BY argument.time""",
-    "Calls of two arguments that belong together": """
+    "Calls with two conditions on two arguments": """
 SELECT time, func, args FROM event
 WHERE event MATCH '(and (any (and (= name "user") (= text "bob"))) (any (and (= name "amount") (!= value "0"))))'
 ORDER BY time""",
@@ -216,22 +285,23 @@ SELECT type, value, count(*) AS times FROM exceptions WHERE kind = 'raise' GROUP
     "The stack at an event": """
 SELECT stack.depth, event.func, event.args FROM stack(262144) JOIN event ON event.id = stack.id
 ORDER BY stack.depth""",
-    "Calls with what came of them": """
+    "Calls and their outcomes": """
 SELECT time, func, duration, outcome, value FROM call WHERE module = 'app' ORDER BY time LIMIT 20""",
-    "Whom a call called": """
+    "The calls that a call made": """
 SELECT callee.func, callee.duration, callee.value FROM call AS callee
 WHERE callee.parent = 262144 AND callee.run = 1 ORDER BY callee.time""",
     "Calls that have not ended": "SELECT time, tid, func FROM call WHERE outcome = 'running' ORDER BY time",
+    "Generators and coroutines that wait": "SELECT time, tid, func FROM call WHERE outcome = 'suspended' ORDER BY time",
     "Events a second": """
 SELECT time / 1000000000 AS second, count(*) AS events FROM event WHERE run = 1 GROUP BY second ORDER BY second""",
-    "What each thread did": """
+    "The events of each thread": """
 SELECT pid, tid, thread, count(*) AS events, min(time) AS first, max(time) AS last FROM event
 GROUP BY pid, tid, thread""",
-    "Where events were lost": "SELECT time, tid, args ->> '$[0].value' AS lost FROM event WHERE kind = 'lost' ORDER BY time",
-    "What could not be read": "SELECT * FROM damage",
+    "Losses": "SELECT time, tid, args ->> '$[0].value' AS lost FROM event WHERE kind = 'lost' ORDER BY time",
+    "Segments that could not be read": "SELECT * FROM damage",
 }
 
-# condition in SQL, how a plan has it
+# by condition in SQL: its sign in a plan
 _CONDITIONS = {"=": "=?", "IN": " IN?", "<": "<?", "<=": "<=?", ">": ">?", ">=": ">=?", "LIKE": " LIKE?"}
 _NUMBERS = {"=", "IN", "<", "<=", ">", ">="}
 
@@ -264,7 +334,7 @@ def virtual_table(connection: apsw.Connection, name: str) -> str:
     assert [column for column, _, _ in columns] == list(words), f"{name}: {columns}"
     rows = []
     for column, type, hidden in columns:
-        scanned = "`MATCH`" if (name, column) == ("event", "event") else in_scan(connection, name, column)
+        scanned = "`MATCH`" if column == name else in_scan(connection, name, column)
         rows.append([f"`{column}`", f"{type}{' hidden' * bool(hidden)}".strip(), scanned, words[column]])
     has_hidden = any(hidden for *_, hidden in columns)
     note = "\n\nHidden columns are not among those of `SELECT *`: name them." if has_hidden else ""
@@ -313,13 +383,16 @@ def document() -> str:
         INTRODUCTION,
         "## Examples",
         *examples,
-        "## What was recorded",
+        "## The recorded events",
         *(virtual_table(connection, name) for name in VIRTUAL),
         MATCH.strip(),
         "## Views of `pytrace sql`\n\nIn other programs, create them yourself.",
         *map(view, VIEWS),
-        "## What is stored\n\nOrdinary tables. They may get more columns; a change that would break a query changes"
-        " `PRAGMA user_version`.",
+        "## The stored tables\n\nThese are ordinary tables. A later version of pytrace may add columns, tables,"
+        " and kinds of events,\nsegments and streams. A reader skips everything that it does not know, and the"
+        " table `skipped`\ncounts it.\n\nIf `features` of a run has an unknown bit from 32 on, a reader refuses"
+        " the run: a newer pytrace is\nneeded. It reads the other runs of the database. `PRAGMA user_version`"
+        " rises if one of these columns\nor tables changes its meaning, or goes.",
         *ordinary_tables(schema),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"

@@ -1,6 +1,6 @@
 """Draws the reader's screen as a picture: docs/reader.svg, from a real session.
 
-    python docs/screenshot.py          # records examples/shop.py, opens it, presses keys, writes the file
+    python docs/screenshot.py          # records examples/shop.py, presses keys, writes the file
 
 Needs the tools of the tests (pyproject's group `test`): the screen is that of a terminal in memory.
 """
@@ -14,7 +14,7 @@ from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path[1:1] = [str(ROOT / "tests" / "terminal"), str(ROOT / "tests" / "pipeline")]
+sys.path.insert(0, str(ROOT / "tests" / "support"))  # docs/reader.py is another one
 
 from pyte.screens import Char  # noqa: E402
 
@@ -23,7 +23,7 @@ from recording import record  # noqa: E402
 
 OUT = ROOT / "docs" / "reader.svg"
 SIZE = (24, 100)
-KEYS = ("/", *"pie", "enter", "n", "n", "n", "%", "tab", *["meta j"] * 7)  # to the arguments
+KEYS = ("x", "tab")  # an exception that is caught, with the values that led to it
 _CELL, _LINE, _MARGIN = 8.4, 18, 14  # of the picture; the letters are 14 high
 _INK, _PAPER = "#d8dee9", "#1d2129"
 _COLOURS = {
@@ -85,18 +85,28 @@ def _colour(name: str, usual: str) -> str:
     return _COLOURS.get(name, f"#{name}")
 
 
+def renamed(cells: list[Char], path: str, name: str) -> list[Char]:
+    """A row in which a file has another name: the folder here says nothing to readers."""
+    at = "".join(cell.data for cell in cells).find(path)
+    if at < 0:
+        return cells
+    row = cells[:at] + [cells[at]._replace(data=letter) for letter in name] + cells[at + len(path) :]
+    return row + [cells[-1]._replace(data=" ")] * (len(cells) - len(row))
+
+
 def session() -> str:
     """Records the example and reads it, as anybody would. Returns the picture."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         source = (ROOT / "examples" / "shop.py").read_text()
-        recording = record(folder, source, "--no-stdlib")
+        recording = record(folder, source, "--attributes", "8")
         rows, columns = SIZE
-        with Reader([recording.database], folder, rows=rows, columns=columns) as reader:
+        with Reader([recording.database], folder, rows=rows, columns=columns, PYTRACE_VIEW="") as reader:
             for key in KEYS:
                 reader.settled().press(key)
             reader.settled()
-            return svg([reader.cells(row) for row in range(rows)], "pytrace read")
+            cells = [reader.cells(row) for row in range(rows)]
+            return svg([renamed(row, f"{folder}/script.py", "shop.py") for row in cells], "pytrace read")
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""The dumper: a process of its own that moves what is in the ring into the database."""
+"""The dumper: a process of its own that moves records from the ring into the database."""

@@ -1,10 +1,11 @@
-"""`python -I -m pytracer.dumper RING`: saves one recording, and ends with it.
+"""`python -E -P -m pytracer.dumper RING`: saves one recording, and ends with it.
 
-The traced program starts it, detached, and again where it has died. It talks through the ring alone:
-ready, refused with a reason, finished with a summary.
+The traced program starts it, detached, and starts it again if it has died. It talks through the
+ring alone: ready, refused with a reason, finished with a summary.
 """
 
 import errno
+import json
 import os
 import signal
 import sys
@@ -16,36 +17,49 @@ import apsw
 from . import ring as abi
 from .pump import Pump
 from .ring import Ring
-from .store import Refused, Run, Step, Store, no_step
+from .store import Refused, RunStart, Step, Store, Totals, no_step
 from .summary import summary
 
-TEXTS = {"recording", "output", "command", "directory", "python"}  # settings
+# Settings. FACTS describe the run, all others are options. TEXTS and NUMBERS must be there.
+FACTS = {"recording", "command", "directory", "python", "pid"}
+TEXTS = {"recording", "output", "command", "directory", "python"}
 NUMBERS = ("max_size", "max_traces", "pid")
 TITLE_LENGTH = 120
-ATTACH_SECONDS = 10.0  # for the ring to be finished: the launcher makes it while this process starts
+ATTACH_SECONDS = 10.0  # the launcher makes the ring while this process starts
 
 
 def main(path: str) -> int:
-    """Returns the exit status: 0, or 1 where nothing can be recorded."""
+    """Returns the exit status: 0, or 1 if nothing can be recorded."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")  # keeps no folder from being unmounted; all paths here are absolute
     try:
         ring = _attach(path)
     except OSError as error:
-        return 0 if error.errno == errno.EBUSY else 1
+        if error.errno == errno.EBUSY:
+            return 0
+        print(f"pytrace: the buffer {path!a} cannot be used: {error.strerror}", file=sys.stderr)
+        return 1
     settings = ring.settings()
     if not _are_whole(settings):
         ring.say(abi.STATE_REFUSED, "pytrace: the buffer was written over; what is in it cannot be saved")
         os.unlink(path)
         return 1
     epoch_ns, epoch_units = ring.epoch()
-    run = Run(
-        recording=settings["recording"],
-        command=settings["command"],
-        directory=settings["directory"],
-        python=settings["python"],
+    run = RunStart(
+        recording=shown(settings["recording"]),
+        command=shown(settings["command"]),
+        directory=shown(settings["directory"]),
+        python=shown(settings["python"]),
         clock_epoch_ns=epoch_ns,
         clock_epoch_units=epoch_units,
+        features=ring.features(),
+        options=json.dumps(  # file names in them are not escaped yet
+            {
+                name: shown(text.replace("\\x", "\\x5cx"))
+                for name, text in settings.items()
+                if name not in FACTS
+            }
+        ),
     )
 
     step = _step()
@@ -60,17 +74,24 @@ def main(path: str) -> int:
         if ring.said() == abi.STATE_STARTING:
             ring.say(abi.STATE_REFUSED, f"pytrace: {refusal}")
             return 1
-        # the program is on its way: its chunks stay in the ring until the database can be opened
+        # the program runs already: its chunks stay in the ring until the database can be opened
     ring.say(abi.STATE_READY, "")
 
-    def so_far(store: Store, goes_on: bool) -> str:
-        return summary(store.totals(), settings["output"], settings["directory"], pump.notes, goes_on)
+    def line(totals: Totals | None, goes_on: bool = False) -> str:
+        """What the program prints; "": nothing, with --quiet and if nothing went wrong."""
+        if settings.get("quiet") == "1" and totals is not None and not (totals.refused or pump.notes):
+            return ""
+        return summary(totals, settings["output"], settings["directory"], pump.notes, goes_on)
 
-    pump = Pump(ring, store, open_store, int(settings["pid"]), so_far, step)
-    pump.run(before_first_wait=lambda: _set_title(settings["command"]))
-    message = _finish(pump, settings)
-    # A program that sees itself saved takes this message for the last one. Whoever finds the
-    # database without its log, finds the run finished.
+    pump = Pump(ring, store, open_store, int(settings["pid"]), line, step)
+    if not pump.run(before_first_wait=lambda: _set_title(settings["command"])):
+        return 1  # the ring stays for another dumper, and says why nothing can be saved
+    try:
+        message = line(_finish(pump))
+    except apsw.Error:
+        return 1
+    # A program that sees itself saved takes this message for the last one. By then the log is gone,
+    # and the run is finished.
     ring.say(abi.STATE_FINISHED, message)
     step("after finished")
     pump.say_saved()
@@ -80,28 +101,32 @@ def main(path: str) -> int:
     return 0
 
 
+def shown(text: str) -> str:
+    """A setting as SQL can hold it: bytes that are not UTF-8 as in csrc/common/path_text.h."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def _are_whole(settings: dict[str, str]) -> bool:
-    """False: the program has written over them."""
+    """False: the program has written over the settings."""
     return settings.keys() >= TEXTS and all(settings.get(name, "").isdecimal() for name in NUMBERS)
 
 
-def _finish(pump: Pump, settings: dict[str, str]) -> str:
-    totals = None
-    if pump.store is not None and pump.store.moved():
+def _finish(pump: Pump) -> Totals | None:
+    """None: the database is not there any more. Raises apsw.Error."""
+    if pump.store is None:
+        return None
+    if pump.store.moved():
         pump.notes.append("the file was taken away")
         with suppress(apsw.Error):
             pump.store.leave(pump.ring.now_ns())
-    elif pump.store is not None:
-        try:
-            totals = pump.store.finish(pump.ring.now_ns())
-        except apsw.Error as error:
-            pump.notes.append(str(error))
-        pump.store.close()
-    return summary(totals, settings["output"], settings["directory"], pump.notes)
+        return None
+    totals = pump.finish(pump.store)
+    pump.store.close()
+    return totals
 
 
 def _attach(path: str) -> Ring:
-    """Raises OSError: EBUSY where another dumper holds the ring; else it has not come, or is none."""
+    """Raises OSError: EBUSY if another dumper holds the ring; else no ring has come."""
     end = time.monotonic() + ATTACH_SECONDS
     while True:
         try:
@@ -113,7 +138,7 @@ def _attach(path: str) -> Ring:
 
 
 def _set_title(command: str) -> None:
-    from setproctitle import setproctitle  # takes 9 ms to import, for which a short program would wait
+    from setproctitle import setproctitle  # imported late: it takes 9 ms
 
     if len(command) > TITLE_LENGTH:
         command = command[: TITLE_LENGTH - 3] + "..."
@@ -121,7 +146,7 @@ def _set_title(command: str) -> None:
 
 
 def _step() -> Step:
-    """For tests: PYTRACE_DUMPER_DIE_AT=NAME:N makes the dumper die where it comes to the step NAME
+    """For tests: PYTRACE_DUMPER_DIE_AT=NAME:N makes the dumper die when it comes to the step NAME
     for the Nth time."""
     name, _, times = os.environ.get("PYTRACE_DUMPER_DIE_AT", "").partition(":")
     if not name:

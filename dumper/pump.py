@@ -1,10 +1,10 @@
-"""The loop that moves what is in the ring into the database.
+"""The loop that moves the records of the ring into the database.
 
-A pass, and what a crash between its steps leaves:
+The steps of a pass, and the state that a crash between two of them leaves:
 
     look at the processes, then at the chunks, then at the definitions
-                        an ended process has published its last before the look at the chunks, and the
-                        definitions seen last contain all that the events seen first refer to
+                        a process that has ended published its last record before the look at the
+                        chunks; the definitions, seen last, contain all that the events refer to
     summarize and compress, BEGIN, INSERT, COMMIT
                         before COMMIT: the chunks are in the ring, nothing is in the database
     release the chunks that are final
@@ -13,7 +13,7 @@ A pass, and what a crash between its steps leaves:
     say that a process is saved
                         before: the next dumper finds it ended, with nothing left in the ring
 
-A pass with many chunks does the middle in batches, so that the first are free again early.
+A pass with many chunks does the middle steps in batches, so that the first chunks are free early.
 """
 
 import sys
@@ -25,46 +25,46 @@ import apsw
 
 from . import ring as abi
 from .processes import Process, Processes, process_exists
-from .ring import Chunk, Ring
+from .ring import Chunk, Key, Ring
 from .segments import Segments
-from .store import EVICT_AT_ONCE, Kept, Refused, Step, Store, no_step
+from .store import EVICT_AT_ONCE, Kept, Refused, Step, Store, Totals, no_step
 
 if TYPE_CHECKING:
-    from .definitions import Rows
+    from .definitions import DefinitionRows
 
 if sys.version_info >= (3, 14):
     from compression.zstd import CompressionParameter, ZstdCompressor
 else:
     from backports.zstd import CompressionParameter, ZstdCompressor
 
-# zstd's level by how much of the ring is in use. Still lower ones write so much more that nothing is
-# won; docs/dumper.md has the measurements.
+# zstd's level, by the share of the ring that is in use. Still lower levels win nothing, because
+# they write so much more; docs/dumper.md has the measurements.
 LEVELS = ((0.5, 1), (1.0, -1))
-MIN_MATCH = 7  # bytes; zstd takes 6 for so little data, which is slower, and mostly larger, for records
+# bytes. For so little data zstd's own choice is 6, which is slower for records, and mostly larger.
+MIN_MATCH = 7
 BATCHES = 16  # of a full ring
-PASSES = 32  # for a full ring: some chunks share a transaction, and the first are still in the caches
+# passes for a full ring: chunks share a transaction, and are still in the caches
+PASSES = 32
 WAIT_LEAST = 0.002  # s
-WAIT_MOST = 0.04  # s; less where a ring is small:
+WAIT_MOST = 0.04  # s; less if the ring is small:
 FILL_RATE = 300e6  # bytes/s that programs write at most; a quarter of the ring may fill meanwhile
 WAIT_GROWTH = 1.1  # at most, from one pass to the next
 LIVE_SECONDS = 0.1  # between two commits of unfinished chunks
 LIVE_SHARE = 0.1  # of the time, at most, goes into them
 RETRY_SECONDS = 0.5  # while the database cannot be written to
-GIVE_UP_SECONDS = 60.0  # of that, when all processes have ended
+GIVE_UP_SECONDS = 60.0  # then it gives up, if all processes have ended
 START_SECONDS = 60.0  # for the first process
-
-Key = tuple[int, int]  # stream, sequence
 
 
 def compressor(level: int) -> ZstdCompressor:
-    """For bodies of chunks."""
+    """A compressor for bodies of chunks."""
     return ZstdCompressor(
         options={CompressionParameter.compression_level: level, CompressionParameter.min_match: MIN_MATCH}
     )
 
 
 class Pump:
-    """Moves events and definitions from one ring into one database, until all processes have ended."""
+    """Moves events and definitions from a ring into a database, until all processes have ended."""
 
     def __init__(
         self,
@@ -72,16 +72,17 @@ class Pump:
         store: Store | None,
         open_store: Callable[[], Store],
         program: int,
-        so_far: Callable[[Store, bool], str],
+        so_far: Callable[[Totals, bool], str],
         step: Step = no_step,
     ) -> None:
-        """store: None where it could not be opened yet; open_store, which may raise Refused, is
-        tried then, and where the file has been taken away. program: pid of the process that the
-        recording is made for; so_far: what it prints where it ends before others, and whether they go on."""
+        """store: None if it could not be opened yet. open_store opens it then, and if the file has
+        been taken away; it may raise Refused. program: pid of the process that the recording was
+        started for. so_far: makes the line that a process prints if it ends before others; its
+        argument says whether others go on."""
         self.ring = ring
         self.store = store
         self.processes = Processes(ring)
-        self.notes: list[str] = []  # what went wrong, for the summary
+        self.notes: list[str] = []  # problems, for the summary
         self._open_store = open_store
         self._program = program
         self._so_far = so_far
@@ -90,50 +91,55 @@ class Pump:
         self._batch_bytes = ring.size // BATCHES
         self._pass_bytes = ring.size / PASSES
         self._segments = Segments()
+        self._known_from: Store | None = None  # whose code objects the segments know
         self._compressors = {level: compressor(level) for _, level in LEVELS}
         self._new: list[Process] = []  # not in the database yet
-        self._unsaid: list[Process] = []  # saved, and not told so
+        self._unsaid: list[Process] = []  # saved, but not told yet
+        self._left: list[Process] = []  # leaving, saved, but not told yet
         self._stored: dict[Key, int] = {}  # bytes of unfinished chunks that are in the database
         self._decoded: dict[Key, int] = {}  # bytes of unfinished chunks of definitions
         self._nonsense: set[Key] = set()  # chunks refused, because their records cannot be read
         self._bad = 0  # chunks whose headers make no sense; they stay in the ring
         self._losses = (0, 0, 0)
-        self._kept: Kept | None = None  # of a file that was taken away, while there is no other
-        self._ended: set[int] = set()  # numbers of processes that had ended before this pass's look
+        self._kept: Kept | None = None  # from a file that was taken away
+        self._ended: set[int] = set()  # processes that had ended before this look
         self._live_next = 0.0
         self._clock_known = False
 
     # ---- the loop -----------------------------------------------------------------------------
 
-    def run(self, before_first_wait: Callable[[], None]) -> None:
-        """Returns when there is nothing to wait for any more. The processes that ended last have
-        not been told yet: `say_saved` does that. before_first_wait: not called where all is over at once."""
+    def run(self, before_first_wait: Callable[[], None]) -> bool:
+        """Returns when there is nothing to wait for any more; False: the database cannot be written
+        to, and the rest is still in the ring. The processes that ended last have not been told yet:
+        `say_saved` does that. before_first_wait is not called if all is over at once."""
         wait, first = WAIT_LEAST, True
         retry_at = failing_since = 0.0
         started = time.monotonic()
         while True:
             now = time.monotonic()
             taken = 0
-            # asked before the pass, in which the program might register and end
+            # asked before the pass: during it the program might register and end
             stillborn = now - started > START_SECONDS or not self._program_lives()
             if now >= retry_at:
                 try:
                     taken = self._pass(now)
                     self.ring.pass_ended()
+                    if failing_since:
+                        self.ring.say_trouble("")
                     failing_since = 0.0
                 except (apsw.Error, Refused) as error:
-                    self._note(f"the database could not be written to for a while ({error})")
+                    why = self._say_trouble(error)
+                    self._note(f"the database could not be written to for a while ({why})")
                     failing_since = failing_since or now
                     retry_at = time.monotonic() + RETRY_SECONDS
 
             if self.processes.over():
                 if not self.processes.expected():
-                    return
+                    return True
             elif failing_since and now - failing_since > GIVE_UP_SECONDS and self.processes.all_ended():
-                self._give_up()
-                return
+                return False
             elif not self.processes.count and stillborn:
-                return
+                return True
             self._say_so_far()
             wait *= min(WAIT_GROWTH, self._pass_bytes / taken) if taken else WAIT_GROWTH
             wait = max(WAIT_LEAST, min(wait, self._wait_most))
@@ -143,27 +149,49 @@ class Pump:
             self.processes.wait(wait)
 
     def _say_so_far(self) -> None:
-        """The same, while others go on or may yet begin. Where it is the program, it prints so."""
-        if self.store is not None and any(process.pid == self._program for process in self._unsaid):
+        """Tells processes that they are saved while others go on or may begin. The program prints
+        the summary so far."""
+        told = [*self._unsaid, *self._left]
+        if self.store is not None and any(process.pid == self._program for process in told):
             try:
-                self.ring.say_so_far(self._so_far(self.store, self.processes.others_go_on()))
+                self.ring.say_so_far(self._so_far(self.store.totals(), self.processes.others_go_on()))
             except apsw.Error:
-                return  # it waits, and is told in the next pass
+                return  # it waits: the next pass tells it
         self.say_saved()
 
     def say_saved(self) -> None:
-        """Tells the processes whose last is committed."""
+        """Tells processes that their last records are committed."""
         for process in self._unsaid:
             self.ring.process_saved(process.number)
         self._unsaid.clear()
+        for process in self._left:
+            self.ring.process_left(process.number)
+        self._left.clear()
 
-    def _give_up(self) -> None:
-        chunks, _ = self.ring.look()
-        left = sum(chunk.records for chunk in chunks if chunk.kind == abi.EVENTS)
-        self._note(f"{left:,} events more could not be saved at all")
+    def finish(self, store: Store) -> Totals:
+        """Ends the run, of which all is saved. Raises apsw.Error if that cannot be written for
+        long."""
+        until = time.monotonic() + GIVE_UP_SECONDS
+        while True:
+            try:
+                return store.finish(self.ring.now_ns())
+            except apsw.Error as error:
+                self._say_trouble(error)
+                if time.monotonic() > until:
+                    raise
+                time.sleep(RETRY_SECONDS)
+
+    def _say_trouble(self, error: apsw.Error | Refused) -> str:
+        """Says in the ring why nothing can be saved, and returns it."""
+        if isinstance(error, Refused):
+            why = error.reason
+        else:
+            why = str(error) if self.store is None else self.store.why(error)
+        self.ring.say_trouble(f"the database cannot be written to, {why}")
+        return why
 
     def _program_lives(self) -> bool:
-        """False: the program that was to be recorded has ended, and will not register any more."""
+        """False: the program has ended without having registered."""
         return self.processes.count > 0 or process_exists(self._program)
 
     def _note(self, text: str) -> None:
@@ -173,11 +201,13 @@ class Pump:
     # ---- a pass -------------------------------------------------------------------------------
 
     def _pass(self, now: float) -> int:
-        """Returns how many bytes of the ring came free. Raises apsw.Error or Refused: what is not committed
-        stays in the ring."""
+        """Returns how many bytes of the ring came free. Raises apsw.Error or Refused: chunks that
+        are not committed stay in the ring."""
         new, ended = self.processes.look(now)
         self._new += new
         self._ended = {process.number for process in ended}
+        for process in ended:
+            process.ended_ns()
 
         chunks, self._bad = self.ring.look()
         final: list[Chunk] = []
@@ -188,7 +218,7 @@ class Pump:
                     self.ring.release(chunk)
             elif chunk.kind == abi.EVENTS:
                 (final if self._is_final(chunk) else live).append(chunk)
-        live_due = now >= self._live_next
+        live_due = now >= self._live_next or bool(self.processes.leaving)
         if not (final or live_due or ended or self._new):
             return 0
         grown = [chunk for chunk in live if chunk.used != self._stored.get(chunk.key)] if live_due else []
@@ -207,10 +237,11 @@ class Pump:
             with store.transaction():
                 for process in ended:
                     lost = self.ring.process_lost(process.number)
-                    status, now = process.exit_status(), self.ring.now_ns()
-                    store.end_process(process.number, now, status, lost, process.replaced())
+                    status, at = process.exit_status(), process.ended_ns()
+                    store.end_process(process.number, at, status, lost, process.replaced())
             self.processes.done(ended)
             self._unsaid += ended
+        self._left = [process for process in self.processes.leaving if process not in ended]
         return sum(chunk.room for chunk in final)
 
     def _is_final(self, chunk: Chunk) -> bool:
@@ -218,8 +249,8 @@ class Pump:
         return chunk.sealed or chunk.process in self._ended or chunk.process in self.processes.saved
 
     def _take_definitions(self, store: Store) -> None:
-        """Stores what has been defined since the last time, together with new processes and losses."""
-        rows: Rows | None = None
+        """Stores the definitions since the last time, new processes and losses."""
+        rows: DefinitionRows | None = None
         decoded: list[Chunk] = []
         final = []
         for chunk in self.ring.look(abi.DEFINITIONS)[0]:
@@ -231,6 +262,8 @@ class Pump:
             if chunk.used > start:
                 rows = self._decode(chunk, start, rows)
                 decoded.append(chunk)
+        if rows:
+            self._segments.know((number, mine) for number, *_, mine in rows.codes)
         losses = self._all_losses()
         scale = 0 if self._clock_known else self.ring.clock_scale()
         if rows or self._new or scale or losses != self._losses:
@@ -260,10 +293,10 @@ class Pump:
         """Records dropped, chunks refused, and processes turned away."""
         return self.processes.lost(), self._bad + len(self._nonsense), self.ring.turned_away()
 
-    def _decode(self, chunk: Chunk, start: int, rows: "Rows | None") -> "Rows":
-        from .definitions import DecodeError, Rows, decode
+    def _decode(self, chunk: Chunk, start: int, rows: "DefinitionRows | None") -> "DefinitionRows":
+        from .definitions import DecodeError, DefinitionRows, decode
 
-        rows = rows or Rows([], [], [], [])
+        rows = rows or DefinitionRows([], [], [], [])
         try:
             decode(bytes(chunk.data(start)), rows)
         except DecodeError:
@@ -277,14 +310,14 @@ class Pump:
             segments = []
             refused = {chunk.key for chunk in batch if self._is_final(chunk)}
             for chunk in batch:
-                segment = self._segments.row(chunk, self._is_final(chunk), compressor)
+                segment = self._segments.row(chunk, self._is_final(chunk), compressor, store)
                 if segment is not None:
                     segments.append(segment)
                     refused.discard(chunk.key)
             store.check_log()
             with store.transaction():
                 store.put_segments(segments)
-                # a thread's definition finds no room in a full ring, and comes later or never
+                # in a full ring a thread's definition finds no room: it comes later or never
                 store.put_nameless_threads(
                     (chunk.stream, chunk.process, chunk.tid) for chunk in batch if chunk.sequence == 0
                 )
@@ -296,14 +329,15 @@ class Pump:
                     self.ring.release(chunk)
                     self._step("after release")
                     self._stored.pop(chunk.key, None)
+                    self._segments.forget(chunk.key)
                 else:
                     self._stored[chunk.key] = chunk.used
             self.ring.pass_ended()
             store.evict()
 
     def _batches(self, chunks: list[Chunk]) -> Iterator[list[Chunk]]:
-        """By their bytes, as a transaction costs as much as dozens of small chunks; but no more of them
-        than are evicted behind it."""
+        """Batches are bounded by bytes, as a transaction costs as much as dozens of small chunks.
+        Their number of chunks is bounded by the number that `evict` removes at once."""
         batch: list[Chunk] = []
         size = 0
         for chunk in chunks:
@@ -318,8 +352,8 @@ class Pump:
     # ---- the database -------------------------------------------------------------------------
 
     def _current_store(self) -> Store:
-        """The open database. Where its file has been taken away, a new one at its path, with the
-        definitions that are not in the ring any more."""
+        """The open database. If its file has been taken away, it is a new one at the same path,
+        with the definitions that are not in the ring any more."""
         if self.store is not None and self.store.moved():
             self._kept = self.store.leave(self.ring.now_ns())
             self.store = None
@@ -335,4 +369,7 @@ class Pump:
                 self._stored.clear()
                 self._note("the file was taken away while recording, and a new one begun")
             self.store = store
+        if self._known_from is not self.store:  # of another dumper, or of the file before
+            self._segments.know((number, True) for number in self.store.own_codes())
+            self._known_from = self.store
         return self.store

@@ -1,50 +1,53 @@
--- The database, traces.sqlite. The dumper writes it, the reader only reads.
+-- The database, traces.sqlite. The dumper writes it, the reader only reads it.
 -- application_id is 0x70747263 ('ptrc'), user_version 2.
--- A process's numbers for code objects and types are unique in its run, so that both tables
--- are looked up by (run, number).
+-- The numbers of code objects and of types are unique in a run: both tables are looked up by
+-- (run, number).
 
 -- One recording.
 CREATE TABLE run (
     id INTEGER PRIMARY KEY AUTOINCREMENT,   -- never used twice in a database
-    recording TEXT NOT NULL UNIQUE,         -- name of its ring; a dumper started again finds its run by it
-    command TEXT NOT NULL,                  -- what was recorded, as a shell would take it
-    directory TEXT NOT NULL,                -- where it was started
+    recording TEXT NOT NULL UNIQUE,         -- name of its ring: a second dumper finds its run by it
+    command TEXT NOT NULL,                  -- the command line, as a shell would take it
+    directory TEXT NOT NULL,                -- the working directory at the start
     python TEXT NOT NULL,                   -- version, such as 3.13.0
     started INTEGER NOT NULL,               -- ns since 1970
     finished INTEGER,                       -- ns since 1970; NULL: not yet
-    exit_status INTEGER,                    -- of the program: 0-255, negative: killed by that signal; NULL: not known
+    exit_status INTEGER,                    -- 0-255; negative: killed by that signal; NULL: unknown
     lost INTEGER NOT NULL DEFAULT 0,        -- records dropped because no chunk was free
-    evicted INTEGER NOT NULL DEFAULT 0,     -- events removed to keep the size
-    evicted_until INTEGER,                  -- ns since 1970: the end of what was removed
-    refused INTEGER NOT NULL DEFAULT 0,     -- chunks that made no sense and were not stored
+    evicted INTEGER NOT NULL DEFAULT 0,     -- events evicted to keep --max-size
+    evicted_until INTEGER,                  -- ns since 1970: the end of the last evicted segment
+    refused INTEGER NOT NULL DEFAULT 0,     -- chunks not stored, as their content made no sense
     clock_epoch_ns INTEGER NOT NULL,        -- wall-clock time of clock_epoch_units, ns since 1970
     clock_epoch_units INTEGER NOT NULL,
     clock_scale INTEGER NOT NULL,           -- ns per clock unit, times 2^32
-    turned_away INTEGER NOT NULL DEFAULT 0  -- processes that were not recorded, beyond the first 16,384
+    turned_away INTEGER NOT NULL DEFAULT 0, -- processes beyond the first 16,384: not recorded
+    features INTEGER NOT NULL DEFAULT 0,    -- bits of csrc/common/feature.h, from 32 on required
+    options TEXT                            -- those in force: a JSON object of texts; NULL: unknown
 ) STRICT;
 
 -- A process of a run.
 CREATE TABLE process (
     run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
-    number INTEGER NOT NULL,                -- its place in the ring's table
+    number INTEGER NOT NULL,                -- its index in the ring's table
     pid INTEGER NOT NULL,
     parent INTEGER,                         -- number of the process that started it
-    command TEXT,                           -- NULL: its parent's (fork)
-    started INTEGER NOT NULL,               -- ns since 1970: when it began to be recorded
+    command TEXT,                           -- NULL: the parent's, as after a fork
+    started INTEGER NOT NULL,               -- ns since 1970: the start of its recording
     finished INTEGER,                       -- ns since 1970; NULL: not yet
     exit_status INTEGER,                    -- as in run
     lost INTEGER NOT NULL DEFAULT 0,
-    replaced INTEGER NOT NULL DEFAULT 0,    -- 1: it became another program (exec), with the same pid
+    replaced INTEGER NOT NULL DEFAULT 0,    -- 1: it became another program (exec) of the same pid
     PRIMARY KEY (run, number)
 ) STRICT, WITHOUT ROWID;
 
--- A thread that recorded something: one stream of chunks.
+-- A stream of chunks: a thread that recorded something, or another source of events.
 CREATE TABLE thread (
     run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
     stream INTEGER NOT NULL,
     process INTEGER NOT NULL,
     tid INTEGER NOT NULL,                   -- the operating system's
     name TEXT NOT NULL DEFAULT '',
+    kind TEXT NOT NULL DEFAULT 'thread',    -- thread; or processor: tid is its number
     PRIMARY KEY (run, stream)
 ) STRICT, WITHOUT ROWID;
 
@@ -55,17 +58,21 @@ CREATE TABLE code (
     module TEXT NOT NULL,                   -- __name__ of its module
     func TEXT NOT NULL,                     -- qualified name
     file TEXT NOT NULL,
-    line INTEGER NOT NULL,                  -- its first
-    arguments TEXT NOT NULL,                -- JSON array of their names, in signature order
+    line INTEGER NOT NULL,                  -- its first line
+    arguments TEXT NOT NULL,                -- JSON array of the names, in the signature's order
     flags INTEGER NOT NULL,                 -- co_flags
+    language TEXT NOT NULL DEFAULT 'python', -- python, cython, c, native, or kernel
+    mine INTEGER NOT NULL DEFAULT 0,        -- 1: own code, neither Python's nor in site-packages
     PRIMARY KEY (run, number)
 ) STRICT, WITHOUT ROWID;
 
--- The type of a recorded value, where its content does not tell.
+-- The type of a recorded value, if its content does not tell it; with or without attributes.
 CREATE TABLE type (
     run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
     number INTEGER NOT NULL,
     name TEXT NOT NULL,                     -- module.qualname; bare for built-in types
+    fields TEXT,                            -- of a named tuple: JSON array of the names of its items
+    attributes TEXT,                        -- of objects: JSON array of the names of their attributes
     PRIMARY KEY (run, number)
 ) STRICT, WITHOUT ROWID;
 
@@ -79,22 +86,24 @@ CREATE TABLE segment (
     start INTEGER NOT NULL,                 -- base time, clock units
     "end" INTEGER NOT NULL,                 -- time of the last event, clock units
     base_depth INTEGER NOT NULL,            -- open calls before the first event
-    min_depth INTEGER NOT NULL,             -- the smallest depth in it
+    min_depth INTEGER NOT NULL,             -- the smallest depth of an event
     max_depth INTEGER NOT NULL,             -- the largest depth of an event
     count INTEGER NOT NULL,                 -- events
     lost INTEGER NOT NULL,                  -- records dropped before the first event
     size INTEGER NOT NULL,                  -- bytes of data when decompressed
     complete INTEGER NOT NULL,              -- 0: the thread still writes to this chunk
-    kinds INTEGER NOT NULL,                 -- of its events: 1 << number of the kind, added (Event.what); 1: some are of tasks
-    max_duration INTEGER NOT NULL,          -- the longest of an event, clock units; 0: none is known
-    codes BLOB NOT NULL,                    -- the code objects in it, and calls of each: csrc/summary.h
+    kinds INTEGER NOT NULL,                 -- 1 << each Event.what in it, added; 1: tasks, too
+    max_duration INTEGER NOT NULL,          -- the longest duration, clock units; 0: none is known
+    kind INTEGER NOT NULL DEFAULT 0,        -- 0: events; a later version's have a count of 0
+    codes BLOB NOT NULL,                    -- code objects, calls of each: csrc/format/summary.h
+    open BLOB,                              -- own code at its start: csrc/format/levels.h; NULL: unknown
     data BLOB NOT NULL,                     -- zstd of the chunk's body: proto/trace.proto, Events
     UNIQUE (run, stream, sequence)
 ) STRICT;
 
--- Both are looked through without touching the rows, which lie as far apart as their data is long:
--- the first for the events of a stretch of time, and for what says that none searched for is in it;
--- the second for the oldest and for sums of count.
+-- Both indexes answer without the rows, which lie as far apart as their data is long. The first one
+-- finds the segments of a stretch of time, and its summaries rule segments out. The second one
+-- finds the oldest segment, and sums the events.
 CREATE INDEX segment_time ON segment
-    (run, start, "end", count, stream, min_depth, max_depth, kinds, max_duration, codes);
+    (run, start, "end", count, stream, min_depth, max_depth, kinds, max_duration, codes, open);
 CREATE INDEX segment_end ON segment (run, "end", count);

@@ -1,7 +1,7 @@
 """The database as the dumper sees it: one open file, and in it the run that is being recorded.
 
-Knows SQLite and schema.sql, but no ring: pump.py gives it rows. Everything is written between
-`with store.transaction():`, so that a crash leaves either all or nothing of it.
+It knows SQLite and schema.sql, but no ring: pump.py gives it rows. Everything is written inside of
+`with store.transaction():`, so that a crash leaves all or nothing of it.
 """
 
 import os
@@ -17,9 +17,9 @@ APPLICATION_ID = 0x70747263  # 'ptrc'
 VERSION = 2  # user_version: of schema.sql
 PAGE_SIZE = 16384  # a segment fills a few pages; docs/dumper.md has the measurements
 BUSY_SECONDS = 2.0
-LOG_WAIT_MS = 20  # for readers and writers, before the log is begun anew
+LOG_WAIT_MS = 20  # for readers and writers, before the log begins anew
 LOG_AGAIN_SECONDS = 0.2
-EVICT_AT_ONCE = 64  # segments a transaction, so that nobody waits long for it
+EVICT_AT_ONCE = 64  # segments a transaction, so that others do not wait long
 SHRINK_AT_ONCE = 64  # pages
 
 BESIDE = ("-journal", "-wal", "-shm")  # files that SQLite makes
@@ -34,11 +34,16 @@ Step = Callable[[str], None]
 
 
 class Refused(Exception):
-    """The output cannot be recorded to. The text says why and what to do, for a person."""
+    """The output cannot be recorded to. The text says why and what to do, for a person; `reason`
+    says why."""
+
+    def __init__(self, reason: str, advice: str) -> None:
+        super().__init__(f"{reason}. {advice}")
+        self.reason = reason
 
 
-class Run(NamedTuple):
-    """What is known of a recording at its start."""
+class RunStart(NamedTuple):
+    """The facts of a recording that are known at its start."""
 
     recording: str  # the name of its ring
     command: str
@@ -46,6 +51,8 @@ class Run(NamedTuple):
     python: str
     clock_epoch_ns: int
     clock_epoch_units: int
+    features: int = 0  # csrc/common/feature.h
+    options: str | None = None  # a JSON object of texts; None: unknown
 
 
 class Segment(NamedTuple):
@@ -66,38 +73,43 @@ class Segment(NamedTuple):
     kinds: int
     max_duration: int
     codes: bytes
+    open: bytes
     data: bytes
 
 
 class Totals(NamedTuple):
     """A run's numbers for the summary."""
 
-    events: int  # recorded, the removed ones included
+    events: int  # recorded, with the evicted ones
     processes: int
     lost: int
     evicted: int
     refused: int  # chunks
     turned_away: int  # processes
-    size: int  # bytes of the database, all runs; what is still in its log lies where it will
+    size: int  # bytes of the database, all runs, as if its log were empty
 
 
 PUT_RUN = """
 INSERT INTO run (recording, command, directory, python, started, clock_epoch_ns, clock_epoch_units,
-                 clock_scale)
-VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, 0) ON CONFLICT (recording) DO NOTHING
+                 clock_scale, features, options)
+VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, 0, ?7, ?8) ON CONFLICT (recording) DO NOTHING
 """
-# The row of an unfinished chunk is replaced by the longer one, and keeps its id. A complete one stays as it
-# is: it can only come again the same, or from a chunk whose header has been written over.
+# A longer row replaces that of an unfinished chunk, and keeps its id. The row of a complete chunk
+# stays: if the chunk comes again, it is the same, or its header has been written over.
 PUT_SEGMENT = """
 INSERT INTO segment (run, stream, sequence, process, start, "end", base_depth, min_depth, max_depth, count,
-                     lost, size, complete, kinds, max_duration, codes, data)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+                     lost, size, complete, kinds, max_duration, codes, open, data)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
 ON CONFLICT (run, stream, sequence) DO UPDATE SET
     "end" = excluded."end", min_depth = excluded.min_depth, max_depth = excluded.max_depth,
     count = excluded.count, size = excluded.size, complete = excluded.complete, kinds = excluded.kinds,
     max_duration = excluded.max_duration, codes = excluded.codes, data = excluded.data
 WHERE NOT segment.complete AND segment.process = excluded.process
 """
+COMPLETE_SEGMENT = """
+SELECT base_depth, open, data FROM segment WHERE run = ? AND stream = ? AND sequence = ? AND complete
+"""
+OWN_CODES = "SELECT number FROM code WHERE run = ? AND mine"
 PUT_PROCESS = """
 INSERT INTO process (run, number, pid, parent, started) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (run, number) DO UPDATE SET started = excluded.started
@@ -106,17 +118,17 @@ PUT_COMMAND = """
 INSERT INTO process (run, number, pid, parent, command, started) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (run, number) DO UPDATE SET command = excluded.command
 """
-PUT_THREAD = "INSERT OR REPLACE INTO thread (run, stream, process, tid, name) VALUES (?, ?, ?, ?, ?)"
+PUT_THREAD = "INSERT OR REPLACE INTO thread (run, stream, process, tid, name, kind) VALUES (?, ?, ?, ?, ?, ?)"
 PUT_NAMELESS_THREAD = "INSERT OR IGNORE INTO thread (run, stream, process, tid) VALUES (?, ?, ?, ?)"
 PUT_CODE = """
-INSERT OR REPLACE INTO code (run, number, module, func, file, line, arguments, flags)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT OR REPLACE INTO code (run, number, module, func, file, line, arguments, flags, language, mine)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-PUT_TYPE = "INSERT OR REPLACE INTO type (run, number, name) VALUES (?, ?, ?)"
+PUT_TYPE = "INSERT OR REPLACE INTO type (run, number, name, fields, attributes) VALUES (?, ?, ?, ?, ?)"
 
-# The oldest segment of all runs. The ones that a run still writes to are not up for it: their chunks are
-# in a ring, and would come back. Of other runs than this one (?1) that is not known: one may have been cut
-# off for good. So theirs go when nothing else is left.
+# The oldest segment of all runs. A segment that a run still writes to is no candidate: its chunk is
+# in a ring, and would come back. Of other runs than this one (?1) nobody knows whether they still
+# write, or were cut off for good. So their unfinished segments go when nothing else is left.
 OLDEST = """
 SELECT s.id, s.run, s.count,
        r.clock_epoch_ns + CAST((s."end" - r.clock_epoch_units) * (r.clock_scale / 4294967296.0) AS INTEGER)
@@ -133,9 +145,12 @@ FORGOTTEN = """
 SELECT finished IS NOT NULL AND NOT EXISTS (SELECT 1 FROM segment WHERE segment.run = run.id)
 FROM run WHERE id = ?
 """
-# A process that replaces itself by another program (exec) is one process more, with the same pid.
+# An exec makes one process more, with the same pid. A run ended with the last of its processes, and
+# not when all was saved.
 FINISH = """
-UPDATE run SET finished = ?2, exit_status = (
+UPDATE run SET finished = coalesce((
+    SELECT max(finished) FROM process WHERE run = ?1 HAVING count(*) = count(finished)), ?2),
+exit_status = (
     SELECT exit_status FROM process
     WHERE run = ?1 AND pid = (SELECT pid FROM process WHERE run = ?1 AND number = 0)
     ORDER BY number DESC LIMIT 1)
@@ -147,10 +162,19 @@ SELECT (SELECT total(count) FROM segment WHERE segment.run = run.id) + evicted,
        turned_away, (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size)
 FROM run WHERE id = ?
 """
-# Columns that databases of this version may not have yet: each with its table and its declaration.
+# Columns that older databases of this version lack: table, name and declaration.
 LATER_COLUMNS = (
     ("run", "turned_away", "INTEGER NOT NULL DEFAULT 0"),
     ("process", "replaced", "INTEGER NOT NULL DEFAULT 0"),
+    ("run", "features", "INTEGER NOT NULL DEFAULT 0"),
+    ("run", "options", "TEXT"),
+    ("thread", "kind", "TEXT NOT NULL DEFAULT 'thread'"),
+    ("code", "language", "TEXT NOT NULL DEFAULT 'python'"),
+    ("code", "mine", "INTEGER NOT NULL DEFAULT 0"),
+    ("type", "fields", "TEXT"),
+    ("type", "attributes", "TEXT"),
+    ("segment", "kind", "INTEGER NOT NULL DEFAULT 0"),
+    ("segment", "open", "BLOB"),
 )
 DEFINITIONS = ("code", "type", "thread", "process")
 
@@ -160,30 +184,32 @@ def no_step(name: str) -> None:
 
 
 class Kept(NamedTuple):
-    """What the segments to come refer to."""
+    """The rows that later segments refer to."""
 
     clock_scale: int
-    definitions: dict[str, list[Any]]  # rows by table
+    definitions: dict[str, list[dict[str, Any]]]  # rows by table, values by column
 
 
 class Store:
-    """The open database. Every method may raise apsw.Error (locked, full, ...); then nothing of the
+    """The open database. Each method may raise apsw.Error (locked, full, ...); then nothing of the
     transaction is stored."""
 
-    def __init__(self, path: str, run: Run, max_size: int, max_events: int, step: Step = no_step) -> None:
+    def __init__(
+        self, path: str, run: RunStart, max_size: int, max_events: int, step: Step = no_step
+    ) -> None:
         """Opens or makes the database at `path` (absolute) and takes up the run in it.
 
         max_size: bytes that the database may take; max_events: events it may hold, 0: any number.
-        Raises Refused where that cannot be recorded to, and leaves the file there as it is.
+        Raises Refused if the file cannot be recorded to, and leaves it as it is.
         """
         self.path = path
         self.max_events = max_events
         self._step = step
-        # SQLite copies the log into the database when it has grown to this; both together are
-        # what the disk must hold.
+        # SQLite copies the log into the database (checkpoint) when the log has grown to this. The
+        # disk must hold both together.
         log_pages = max(16, min(1000, max_size // 16 // PAGE_SIZE))
         self._log_size = log_pages * PAGE_SIZE
-        self._log_next = 0.0  # when the log may be looked at again, time.monotonic()
+        self._log_next = 0.0  # time.monotonic() of the next look at the log
         self._max_pages_size = max_size - self._log_size
         self._max_size = max_size
         self._db = _open(path, step)
@@ -198,38 +224,53 @@ class Store:
             self.run = int(row)
             self._beside = {path + suffix: _identity(path + suffix) for suffix in ("-wal", "-shm")}
         except apsw.Error as error:
+            refusal = _refusal(path, error, self._db.system_errno)
             self._db.close()
-            raise _refusal(path, error) from None
+            raise refusal from None
 
     # ---- writing ------------------------------------------------------------------------------
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Everything in it is stored, or nothing."""
+        """Stores everything inside of it, or nothing."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
             self._step("before commit")
             self._db.execute("COMMIT")
         except BaseException:
-            if self._db.in_transaction:  # SQLite rolls back by itself where the disk is full
+            if self._db.in_transaction:  # SQLite rolls back by itself if the disk is full
                 self._db.execute("ROLLBACK")
             raise
         self._step("after commit")
 
     def put_segments(self, segments: Iterable[Segment]) -> None:
-        """Stores or replaces them by (stream, sequence)."""
+        """Stores segments, or replaces them, by (stream, sequence)."""
         self._db.executemany(PUT_SEGMENT, ((self.run, *segment) for segment in segments))
 
-    def put_codes(self, rows: Iterable[tuple[int, str, str, str, int, str, int]]) -> None:
+    def complete_segment(self, stream: int, sequence: int) -> tuple[int, bytes | None, bytes] | None:
+        """base_depth, open and data of a segment that will not grow any more. None: there is no
+        such row."""
+        row: Any = self._db.execute(COMPLETE_SEGMENT, (self.run, stream, sequence)).fetchone()
+        if row is None:
+            return None
+        base_depth, open, data = row
+        return base_depth, open, data
+
+    def own_codes(self) -> list[int]:
+        """The numbers of the code objects that are own code."""
+        rows: Any = self._db.execute(OWN_CODES, (self.run,))
+        return [number for (number,) in rows]
+
+    def put_codes(self, rows: Iterable[tuple[int, str, str, str, int, str, int, str, bool]]) -> None:
         """Rows of the table `code`, without run."""
         self._db.executemany(PUT_CODE, ((self.run, *row) for row in rows))
 
-    def put_types(self, rows: Iterable[tuple[int, str]]) -> None:
+    def put_types(self, rows: Iterable[tuple[int, str, str | None, str | None]]) -> None:
         """Rows of the table `type`, without run."""
         self._db.executemany(PUT_TYPE, ((self.run, *row) for row in rows))
 
-    def put_threads(self, rows: Iterable[tuple[int, int, int, str]]) -> None:
+    def put_threads(self, rows: Iterable[tuple[int, int, int, str, str]]) -> None:
         """Rows of the table `thread`, without run."""
         self._db.executemany(PUT_THREAD, ((self.run, *row) for row in rows))
 
@@ -242,12 +283,13 @@ class Store:
         self._db.executemany(PUT_PROCESS, ((self.run, *row) for row in rows))
 
     def put_commands(self, rows: Iterable[tuple[int, int, int | None, str]], now: int) -> None:
-        """Number, pid, parent's number and command of processes; they may be put before or
-        behind. now: ns since 1970."""
+        """Number, pid, parent's number and command of processes; the processes may be put before or
+        after. now: ns since 1970."""
         self._db.executemany(PUT_COMMAND, ((self.run, *row, now) for row in rows))
 
     def end_process(self, number: int, now: int, exit_status: int | None, lost: int, replaced: bool) -> None:
-        """All of the process is stored. now: ns since 1970; exit_status and replaced as in schema.sql."""
+        """Everything of the process is stored. now: the time of its end, ns since 1970; the other
+        parameters are columns of schema.sql."""
         self._db.execute(
             "UPDATE process SET finished = ?3, exit_status = ?4, lost = ?5, replaced = ?6"
             " WHERE run = ?1 AND number = ?2",
@@ -268,10 +310,10 @@ class Store:
     # ---- keeping the size ---------------------------------------------------------------------
 
     def evict(self) -> None:
-        """Removes the oldest segments, of any run, while the database holds more than it may.
+        """Removes the oldest segments of all runs while the database exceeds its bounds.
 
-        A few at a time; called again after each pass. The file's pages are used again, and only a
-        file that was allowed to be larger once is made shorter.
+        It removes a few at a time, and is called after each pass. SQLite uses their pages again;
+        only a file that was once allowed to be larger becomes shorter.
         """
         excess = self._excess_events()
         if excess > 0 or self._too_large():
@@ -282,22 +324,23 @@ class Store:
         self._shorten_log()
 
     def _shorten_log(self) -> None:
-        """SQLite begins its log anew when all of it is in the database. Where two dumpers write, there is
-        always something new in it, and it would grow without end; so the other one has to wait a moment."""
+        """SQLite begins its log anew when all of it is in the database. If two dumpers write, the
+        log always has something new, and would grow without end. So the other dumper has to wait a
+        moment."""
         now = time.monotonic()
         if now < self._log_next or _size(self.path + "-wal") <= 2 * self._log_size:
             return
         if not self._begin_log_anew():
-            self._log_next = now + LOG_AGAIN_SECONDS  # somebody reads; it will be over
+            self._log_next = now + LOG_AGAIN_SECONDS  # somebody reads: try later
 
     def check_log(self) -> None:
-        """To be called before segments are stored. Raises apsw.FullError where a reader has been in one
-        transaction for so long that the log alone is as large as all may be: then nothing is added to it."""
+        """Back-pressure, to be called before segments are stored. Raises apsw.FullError if a reader
+        has been in one transaction for so long that the log alone has reached the size limit."""
         if _size(self.path + "-wal") > self._max_size and not self._begin_log_anew():
             raise apsw.FullError("a reader kept the log from being emptied; it has the size of --max-size")
 
     def _begin_log_anew(self) -> bool:
-        """False: somebody reads what is in it."""
+        """False: somebody reads the log."""
         self._db.set_busy_timeout(LOG_WAIT_MS)
         try:
             return not self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()[0][0]
@@ -329,7 +372,7 @@ class Store:
                 return
 
     def _forget_definitions(self, run: int) -> None:
-        """Nothing refers to them once a finished run has lost its last segment."""
+        """Removes a run's definitions: nothing refers to them once its last segment is evicted."""
         if self._db.execute(FORGOTTEN, (run,)).get:
             for table in ("code", "type"):
                 self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
@@ -337,19 +380,20 @@ class Store:
     # ---- the end ------------------------------------------------------------------------------
 
     def finish(self, now: int) -> Totals:
-        """Marks the run as finished, with the exit status of the program. now: ns since 1970."""
+        """Marks the run as finished, with the exit status of the program. now: ns since 1970, if
+        processes of the run have no known end."""
         with self.transaction():
             self._db.execute(FINISH, (self.run, now))
         return self.totals()
 
     def totals(self) -> Totals:
-        """So far."""
+        """The run's numbers so far."""
         row: Any = self._db.execute(TOTALS, (self.run,)).fetchone()
         return Totals(*map(int, row))
 
     def close(self) -> None:
-        """Moves the log into the database and closes it. What is committed stays so in any case."""
-        self._db.set_busy_timeout(100)  # a reader may be in the way: then the log stays beside the file
+        """Moves the log into the database and closes it. Committed rows stay so in any case: if a
+        reader is in one query for longer than BUSY_SECONDS, the log stays."""
         with suppress(apsw.Error):
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         self._db.close()
@@ -357,39 +401,52 @@ class Store:
     # ---- a file that was taken away -----------------------------------------------------------
 
     def moved(self) -> bool:
-        """True where the path does not lead to the open file any more."""
+        """True: the path does not lead to the open file any more."""
         return _identity(self.path) != self._file
 
     def leave(self, now: int) -> "Kept":
-        """Ends the run in a file that was taken away, wherever that is, and closes it. now: ns since 1970.
-        Returns what the segments to come refer to, for the next file.
+        """Ends the run in a file that was taken away, wherever that is, and closes it. now: ns
+        since 1970. Returns the rows that later segments refer to, for the next file.
 
-        Its log is moved into it first, because what lies beside the path belongs to the next file from now
-        on: SQLite removes a log that it finds there, but takes up the index of one (-shm)."""
+        The log is moved into the file first: from now on the files beside the path belong to the
+        next database. SQLite removes a log that it finds there, but takes up its index (-shm)."""
         with suppress(apsw.Error):
             self.finish(now)
         with suppress(apsw.Error):
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         scale = int(self._db.execute("SELECT clock_scale FROM run WHERE id = ?", (self.run,)).get)
-        definitions = {
-            table: self._db.execute(f"SELECT * FROM {table} WHERE run = ?", (self.run,)).fetchall()
-            for table in DEFINITIONS
-        }
+        definitions = {table: self._rows(table) for table in DEFINITIONS}
         for path, identity in self._beside.items():
             if identity is not None and _identity(path) == identity:
                 with suppress(OSError):
                     os.unlink(path)
-        self._db.close()  # sees that the file has moved, and touches nothing at its path
+        self._db.close()  # SQLite sees the move, and touches nothing at the path
         return Kept(scale, definitions)
 
+    def _rows(self, table: str) -> list[dict[str, Any]]:
+        """The run's rows of a table, without `run`."""
+        columns = _columns(self._db, table)
+        rows = self._db.execute(f"SELECT {', '.join(columns)} FROM {table} WHERE run = ?", (self.run,))
+        made = [dict(zip(columns, row, strict=True)) for row in rows]
+        for row in made:
+            del row["run"]
+        return made
+
     def take_over(self, kept: "Kept") -> None:
-        """What another file had before it was taken away."""
+        """Stores the rows that another file had before it was taken away."""
         with self.transaction():
             self.put_clock_scale(kept.clock_scale)
             for table, rows in kept.definitions.items():
                 for row in rows:
                     marks = ", ".join("?" * len(row))
-                    self._db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (self.run, *row[1:]))
+                    self._db.execute(
+                        f"INSERT OR REPLACE INTO {table} (run, {', '.join(row)}) VALUES (?, {marks})",
+                        (self.run, *row.values()),
+                    )
+
+    def why(self, error: apsw.Error) -> str:
+        """What an error that was just raised means."""
+        return _said(error, self._db.system_errno)
 
     def _pragma(self, name: str) -> int:
         return int(self._db.execute(f"PRAGMA {name}").get)
@@ -399,7 +456,7 @@ class Store:
 
 
 def _size(path: str) -> int:
-    """0: there is no such file."""
+    """Bytes; 0: there is no such file."""
     try:
         return os.stat(path).st_size
     except OSError:
@@ -410,22 +467,21 @@ def _identity(path: str) -> tuple[int, int] | None:
     try:
         status = os.lstat(path)
     except OSError:
-        return None  # it, or its folder, is gone
+        return None  # the file, or its folder, is gone
     return status.st_dev, status.st_ino
 
 
 def _open(path: str, step: Step) -> apsw.Connection:
-    """The database at `path`, made where there is none, in WAL mode.
+    """The database at `path`, in WAL mode; made if there is none.
 
-    What a crash can leave: an empty file, which the next one takes as new; or a file and its
-    journal in the middle of being made, which SQLite rolls back to the empty file. The application
-    id is written by the first transaction together with the tables, so that a database is never
-    without it.
+    A crash can leave an empty file, which the next dumper takes as new. Or it leaves a half-made
+    file and its journal, which SQLite rolls back to the empty file. The first transaction writes
+    the application id together with the tables, so that a database always has it.
     """
     _check_beside(path)
     created = _check_file(path)
     try:
-        # SQLite sees symbolic links in the folders too, and those are fine
+        # SQLite would refuse symbolic links in the folders, too, which are fine
         real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
         db = apsw.Connection(real, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
     except (apsw.Error, UnicodeError) as error:
@@ -437,19 +493,20 @@ def _open(path: str, step: Step) -> apsw.Connection:
         db.set_busy_timeout(int(BUSY_SECONDS * 1000))
         if _header_version(db) == 0:
             _create(db, step)
-            _make_private(path)  # an empty file that was there, too
-        db.execute(CHECK)  # a damaged file is noticed before anything is written to it
+            _make_private(path)  # also if an empty file was there
+        db.execute(CHECK)  # find damage before anything is written
         _use_wal(db, path)
-        # SQLite, which has them open now, follows links, and takes what there is; whose they are cannot
-        # change any more
+        # SQLite follows links, and takes files that are there. It has them open now, so that their
+        # owner cannot change any more.
         _check_beside(path)
         _add_columns(db)
         return db
     except apsw.Error as error:
+        refusal = _refusal(path, error, db.system_errno)
         db.close()
         if created:
             _remove_empty(path)
-        raise _refusal(path, error) from None
+        raise refusal from None
     except Refused:
         db.close()
         if created:
@@ -458,8 +515,8 @@ def _open(path: str, step: Step) -> apsw.Connection:
 
 
 def _restrict(db: apsw.Connection) -> None:
-    """A database that somebody has prepared runs nothing of theirs: no trigger, no view, no function in its
-    schema that could do harm."""
+    """Somebody may have prepared the database: no trigger, no view and no harmful function in its
+    schema is run."""
     db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
@@ -467,33 +524,33 @@ def _restrict(db: apsw.Connection) -> None:
 
 
 def _make_private(path: str) -> None:
-    with suppress(OSError):  # taken away: the first pass notices
+    with suppress(OSError):  # if the file is taken away, the first pass notices
         fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         os.fchmod(fd, 0o600)
         os.close(fd)
 
 
 def _remove_empty(path: str) -> None:
-    """Takes back what _check_file made, unless another dumper has taken it up meanwhile."""
+    """Removes the file that _check_file made, unless another dumper has taken it up meanwhile."""
     with suppress(OSError):
         if os.path.getsize(path) == 0:
             os.unlink(path)
 
 
 def _check_beside(path: str) -> None:
-    """SQLite's own files beside the database hold the same events: they have to be ours alone."""
+    """SQLite's own files beside the database hold the same events, and have to be ours alone."""
     for suffix in BESIDE:
         try:
             status = os.lstat(path + suffix)
         except OSError:
-            continue  # not there; or the folder is not, which is said of the database
+            continue  # it, or its folder, is missing: the check of the database says so
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_nlink > 1:
-            raise Refused(f"{path}{suffix} is not a file of yours. Remove it, {OR_CHOOSE}")
+            raise Refused(f"{path}{suffix} is not a file of yours", f"Remove it, {OR_CHOOSE}")
 
 
 def _check_file(path: str) -> bool:
-    """Makes an empty file at `path` with mode 0600, or looks whether the one there may be used,
-    without SQLite, which might begin to repair it. True where it was made."""
+    """Makes an empty file at `path` with mode 0600, or checks whether the file there may be used.
+    True: it was made. The check does without SQLite, which might begin to repair the file."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         os.fchmod(fd, 0o600)  # whatever the umask
@@ -502,40 +559,40 @@ def _check_file(path: str) -> bool:
     except FileExistsError:
         pass
     except FileNotFoundError:
-        raise Refused(f"the folder of {path} does not exist. Make it, {OR_CHOOSE}") from None
+        raise Refused(f"the folder of {path} does not exist", f"Make it, {OR_CHOOSE}") from None
     except OSError as error:
-        raise Refused(f"cannot create {path}: {error.strerror}. {CHOOSE}") from None
+        raise Refused(f"cannot create {path}: {error.strerror}", CHOOSE) from None
     try:
         status = os.lstat(path)
         if stat.S_ISDIR(status.st_mode):
-            raise Refused(f"{path} is a folder. Choose a file in it with --output.")
+            raise Refused(f"{path} is a folder", "Choose a file in it with --output.")
         if stat.S_ISLNK(status.st_mode):
-            raise Refused(f"{path} is a symbolic link. Give the file itself with --output.")
+            raise Refused(f"{path} is a symbolic link", "Give the file itself with --output.")
         if not stat.S_ISREG(status.st_mode):
-            raise Refused(f"{path} is no regular file. {CHOOSE}")
+            raise Refused(f"{path} is no regular file", CHOOSE)
         if status.st_uid != os.geteuid():
-            raise Refused(f"{path} belongs to another user. {CHOOSE}")
+            raise Refused(f"{path} belongs to another user", CHOOSE)
         if status.st_nlink > 1:
-            raise Refused(f"{path} has another name, too (a hard link). Remove one of them, {OR_CHOOSE}")
+            raise Refused(f"{path} has another name, too (a hard link)", f"Remove one of them, {OR_CHOOSE}")
         if status.st_mode & OTHERS_WRITE and status.st_size:
-            raise Refused(f"others may write to {path}. Take that back (chmod go-w), {OR_CHOOSE}")
+            raise Refused(f"others may write to {path}", f"Take that back (chmod go-w), {OR_CHOOSE}")
         fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             header = os.pread(fd, SQLITE_HEADER, 0)
         finally:
             os.close(fd)
     except OSError as error:
-        raise Refused(f"cannot write to {path}: {error.strerror}. {CHOOSE}") from None
+        raise Refused(f"cannot write to {path}: {error.strerror}", CHOOSE) from None
     if not header:
         return False
     if len(header) < SQLITE_HEADER or not header.startswith(SQLITE_MAGIC):
-        raise Refused(f"{path} is not a database. {CHOOSE}")
+        raise Refused(f"{path} is not a database", CHOOSE)
     if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
-        raise Refused(f"{path} is another program's database. {CHOOSE}")
+        raise Refused(f"{path} is another program's database", CHOOSE)
     version = int.from_bytes(header[60:64], "big")
     if version != VERSION:
         newer = "a newer" if version > VERSION else "another"
-        raise Refused(f"{path} was written by {newer} version of pytrace. {CHOOSE}")
+        raise Refused(f"{path} was written by {newer} version of pytrace", CHOOSE)
     return False
 
 
@@ -545,7 +602,7 @@ def _header_version(db: apsw.Connection) -> int:
 
 def _create(db: apsw.Connection, step: Step) -> None:
     db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
-    db.execute("PRAGMA synchronous = OFF")  # there is nothing to lose yet
+    db.execute("PRAGMA synchronous = OFF")  # no data can be lost yet
     with open(os.path.join(os.path.dirname(__file__), "schema.sql"), encoding="utf-8") as file:
         schema = file.read()
     db.execute("BEGIN")
@@ -563,17 +620,32 @@ def _create(db: apsw.Connection, step: Step) -> None:
             db.execute("ROLLBACK")
 
 
+def _columns(db: apsw.Connection, table: str) -> list[str]:
+    return [str(name) for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
+
+
 def _add_columns(db: apsw.Connection) -> None:
+    """Adds all missing columns, or none."""
+    if not any(_missing_columns(db)):
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for table, column, declaration in _missing_columns(db):  # another dumper may be faster
+            db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {declaration}")
+        db.execute("COMMIT")
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
+def _missing_columns(db: apsw.Connection) -> Iterator[tuple[str, str, str]]:
     for table, column, declaration in LATER_COLUMNS:
-        if column not in [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]:
-            try:
-                db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {declaration}")
-            except apsw.SQLError:  # another dumper was faster
-                db.execute(f"SELECT {column} FROM {table} LIMIT 0")
+        if column not in _columns(db, table):
+            yield table, column, declaration
 
 
 def _use_wal(db: apsw.Connection, path: str) -> None:
-    """SQLite does not wait by itself for the moment that the change of mode needs."""
+    """Waits for the change of mode, as SQLite does not."""
     db.execute("PRAGMA synchronous = NORMAL")
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
@@ -585,20 +657,33 @@ def _use_wal(db: apsw.Connection, path: str) -> None:
                 raise
             time.sleep(0.01)
     if mode != "wal":
-        raise Refused(f"the file system of {path} cannot share a database. Choose a local one with --output.")
+        raise Refused(
+            f"the file system of {path} cannot share a database", "Choose a local one with --output."
+        )
 
 
-def _refusal(path: str, error: Exception) -> Refused:
+def _said(error: Exception, number: int) -> str:
+    """An error of SQLite's with the system's, whose number SQLite keeps: a quota that is used up is
+    no more than an I/O error to SQLite."""
+    if number and isinstance(error, apsw.IOError | apsw.CantOpenError):
+        return f"{error}: {os.strerror(number)}"
+    return str(error)
+
+
+def _refusal(path: str, error: Exception, number: int = 0) -> Refused:
+    """number: the errno of SQLite's last call of the system."""
     match error:
         case apsw.BusyError() | apsw.LockedError():
-            return Refused(f"{path} is locked by another program. Close that, {OR_CHOOSE}")
+            return Refused(f"{path} is locked by another program", f"Close that, {OR_CHOOSE}")
         case apsw.FullError():
-            return Refused(f"no space is left for {path}. Make room, {OR_CHOOSE}")
+            return Refused(f"no space is left for {path}", f"Make room, {OR_CHOOSE}")
         case apsw.CantOpenError() | apsw.ReadOnlyError() | apsw.PermissionsError():
-            return Refused(f"cannot write to {path} or its folder. {CHOOSE}")
+            return Refused(f"cannot write to {path} or its folder ({_said(error, number)})", CHOOSE)
         case apsw.NotADBError() | apsw.CorruptError() | apsw.SQLError():
-            return Refused(f"{path} is damaged ({error}). Move it away, {OR_CHOOSE}")
+            return Refused(f"{path} is damaged ({error})", f"Move it away, {OR_CHOOSE}")
+        case apsw.NoMemError():
+            return Refused(f"there is not enough memory to open {path}", "ulimit -v may bound it.")
         case UnicodeError():
-            return Refused(f"the name {path!a} is not UTF-8. {CHOOSE}")
+            return Refused(f"the name {path!a} is not UTF-8", CHOOSE)
         case _:
-            return Refused(f"cannot record to {path} ({error}). {CHOOSE}")
+            return Refused(f"cannot record to {path} ({_said(error, number)})", CHOOSE)

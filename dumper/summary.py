@@ -1,4 +1,4 @@
-"""The line that the program prints at its end: what was recorded, where it is, and what is missing."""
+"""The line that the program prints at its end: the recording's size, its file, and its losses."""
 
 import os
 
@@ -8,8 +8,8 @@ DEFAULT_NAME = "traces.sqlite"
 
 
 def summary(totals: Totals | None, path: str, directory: str, notes: list[str], goes_on: bool = False) -> str:
-    """totals: None where they could not be had. path, directory: absolute. notes: what went wrong.
-    goes_on: the program has ended, others that it started have not."""
+    """totals: None if they could not be read. path, directory: absolute. notes: problems. goes_on:
+    the program has ended, but processes that it started have not."""
     below = os.path.join(directory, "")
     name = path[len(below) :] if path.startswith(below) else path
     if totals is None:
@@ -36,7 +36,7 @@ def summary(totals: Totals | None, path: str, directory: str, notes: list[str], 
 
 
 def command_to_read(name: str) -> str:
-    """What to type in the folder where the program was started."""
+    """The command that opens the database, to be typed in the folder of the program's start."""
     if name == DEFAULT_NAME:
         return "pytrace"
     from shlex import quote

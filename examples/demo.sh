@@ -19,8 +19,9 @@ run() {
     "$@"
 }
 
-echo "docutils turns examples/menu.rst into HTML. pytrace records every call of it, but those of Python's own library."
-run "$bin/pytrace" --no-stdlib -o "$traces" -m docutils examples/menu.rst "$out/menu.html"
+echo "docutils turns examples/menu.rst into HTML. pytrace records every call of it, but those of Python's own library;"
+echo "of objects also what is in them."
+run "$bin/pytrace" --no-stdlib --attributes 8 -o "$traces" -m docutils examples/menu.rst "$out/menu.html"
 run "$bin/pytrace" info "$traces"
 
 printf '\n%s$ %s%s\n' "$bold" "pytrace print $traces --format json | python examples/highlights.py" "$plain"

@@ -1,29 +1,40 @@
-"""A program to record: `pytrace examples/shop.py`, then `pytrace`."""
+"""A program to record: `pytrace --attributes 8 examples/shop.py`, then `pytrace`."""
 
-PRICES = {"tea": 3.2, "cake": 4.5}
+from decimal import Decimal
+
+PRICES = {"tea": Decimal("3.20"), "cake": Decimal("4.50")}
 
 
 class SoldOut(Exception):
     pass
 
 
-def price(item: str, discount: float = 0) -> float:
+class Order:
+    def __init__(self, user: str, items: list[str]) -> None:
+        self.user = user
+        self.items = items
+        self.total = Decimal(0)
+
+
+def price(item: str, discount: Decimal) -> Decimal:
     if item not in PRICES:
         raise SoldOut(item)
     return PRICES[item] * (1 - discount)
 
 
-def total(items: list[str], **options: float) -> float:
-    return sum([price(item, **options) for item in items])
+def add_up(order: Order, **options: Decimal) -> Order:
+    for item in order.items:
+        order.total += price(item, **options)
+    return order
 
 
-def checkout(user: str, items: list[str], password: str) -> str:
+def checkout(order: Order, password: str) -> str:
     try:
-        amount = total(items, discount=0.5)
+        order = add_up(order, discount=Decimal("0.5"))
     except SoldOut as error:
         return f"no {error} today"
-    return f"{amount:.2f} from {user}"
+    return f"{order.total:.2f} from {order.user}"
 
 
-print(checkout("bob", ["tea", "cake"], password="hunter2"))
-print(checkout("eve", ["tea", "pie"], password="12345"))
+print(checkout(Order("bob", ["tea", "cake"]), password="hunter2"))
+print(checkout(Order("eve", ["tea", "pie"]), password="12345"))

@@ -1,6 +1,6 @@
 """pytrace in a program: `from pytracer import notrace, trace, log`.
 
-Imported in every recorded process, before the program: what is heavy is imported when it is asked for.
+Every recorded process imports it before the program, so heavy modules are imported on demand.
 """
 
 TYPE_CHECKING = False
@@ -19,8 +19,8 @@ def __getattr__(name: str) -> object:
 
 
 def start_here() -> None:
-    """Called by pytrace.pth where this Python is to be recorded; see start.py. Raises ImportError where the
-    program itself cannot be."""
+    """Called by pytrace.pth if this Python is to be recorded; see start.py. Raises ImportError if
+    the program itself cannot be recorded."""
     import os
 
     try:
@@ -28,5 +28,5 @@ def start_here() -> None:
     except ImportError:
         if os.environ["PYTRACE_RING"].startswith("program:"):
             raise
-        return  # a subinterpreter: the recording is the main interpreter's
+        return  # a subinterpreter: only the main one is recorded
     start()

@@ -1,40 +1,33 @@
-"""The `pytrace` command, and `python -m pytracer`: tells its words apart."""
+"""The `pytrace` command, and `python -m pytracer`: chooses the command by its words."""
 
 import sys
 
-from .config import WORDS, Mistake, say
-
-
-def show(word: str, arguments: list[str]) -> int:
-    """`pytrace read`, `print`, `sql` and `info`."""
-    from .abandoned import save_abandoned
-    from .reader import commands
-
-    save_abandoned(wait=True)
-    match word:
-        case "read":
-            return commands.read_main(arguments)
-        case "print":
-            return commands.print_main(arguments)
-        case "sql":
-            return commands.sql_main(arguments)
-    return commands.info_main(arguments)
+from .cli import WORDS
+from .messages import say
+from .options import UsageError
 
 
 def main() -> int:
-    """Returns the exit status; 2 after a mistake that the user can mend. Recording a program does not
-    return: this process becomes the program."""
+    """Returns the exit status; 2 after a mistake that the user can mend. Recording a program does
+    not return: this process becomes the program."""
     if not sys.flags.safe_path:
-        del sys.path[0]  # the current folder or our own: nothing of ours is to be loaded from there
+        del sys.path[0]  # load no module from the current folder or our own
     word, *rest = sys.argv[1:] or ["read"]
-    try:
-        if word in WORDS:
-            return show(word, rest)
-        from .launch import launch
+    if word in WORDS:
+        from .reader import subcommands
+        from .recovery import recover
 
+        for ring in recover(wait=True):
+            from .unsaved import not_yet
+
+            say(not_yet(ring))
+        return subcommands.main(word, rest)
+    from .launch import launch
+
+    try:
         launch([word, *rest])
-    except Mistake as mistake:
-        say(str(mistake))
+    except UsageError as error:
+        say(str(error))
         return 2
 
 

@@ -1,4 +1,4 @@
-"""What a program can say itself: notrace, trace and log. pytracer/__init__.py imports it when asked."""
+"""The interface for programs: notrace, trace and log. pytracer/__init__.py imports it on demand."""
 
 import functools
 import inspect
@@ -17,19 +17,19 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-# ---- notrace --------------------------------------------------------------------------------------
+# ---- notrace -------------------------------------------------------------------------------------
 
 
 def own_code(function: FunctionType) -> CodeType:
-    """The function's code object. What a decorator made (it has __wrapped__) shares its code with
-    everything else that this decorator made: such a function gets a copy for itself."""
+    """The function's code object. A function that a decorator made (it has __wrapped__) shares its
+    code with all others of that decorator, and gets a copy of its own."""
     if hasattr(function, "__wrapped__"):
         function.__code__ = function.__code__.replace()
     return function.__code__
 
 
 def mark(target: object, seen: set[int]) -> bool:
-    """Marks all code of a function, or of what holds functions. False: there is none."""
+    """Marks all code of a function, or of an object that holds functions. False: there is none."""
     if id(target) in seen:
         return True
     seen.add(id(target))
@@ -58,19 +58,19 @@ def mark(target: object, seen: set[int]) -> bool:
 def notrace(target: T) -> T:
     """Keeps a function, and everything that it calls, out of recordings. Returns the same object.
 
-    Also for generators, coroutines, methods, static and class methods, properties, and for a class:
-    then for all that is defined in it. Raises TypeError where there is no Python code to mark.
+    The target can also be a generator, coroutine, method, static or class method, property, or a
+    class with everything that it defines. Raises TypeError if there is no Python code to mark.
     """
     if not mark(target, set()):
         raise TypeError(f"notrace: a function or class is expected, not {type(target).__name__}")
     return target
 
 
-# ---- trace ----------------------------------------------------------------------------------------
+# ---- trace ---------------------------------------------------------------------------------------
 
 
 class Recording:
-    """The recording of this process, if trace() made one: a run that lasts until the process ends, and
+    """The recording of this process, if trace() made one. The run lasts until the process ends, and
     records while any block is open."""
 
     def __init__(self) -> None:
@@ -97,13 +97,13 @@ class Recording:
 
     def leave(self) -> None:
         with self._lock:
-            if self._open:  # else under the command
+            if self._open:  # else the `pytrace` command records
                 self._open -= 1
                 self._change({})
 
     def _change(self, options: dict[str, object]) -> None:
-        """Begins or ends to record, as blocks are open now. In the middle of it a signal handler may open or
-        close one: it changes no more than their number."""
+        """Begins or ends to record, depending on the open blocks. A signal handler may open or
+        close a block meanwhile, but changes only their number."""
         if self._changing:
             return
         self._changing = True
@@ -133,13 +133,14 @@ class Recording:
 
     def _begin(self, options: dict[str, object]) -> dict[str, str]:
         from . import config, launch
+        from .options import UsageError
 
         try:
             launch.check_python()
             given = config.from_mapping(options, "trace()")
             self._ring = launch.prepare(config.settings(given), launch.this_command())
-        except config.Mistake as mistake:
-            raise ValueError(f"pytrace: {mistake}") from None
+        except UsageError as error:
+            raise ValueError(f"pytrace: {error}") from None
         settings, message = start.record(self._ring, gate=False)
         if message:
             raise RuntimeError(message)
@@ -164,11 +165,12 @@ class trace:
             work()
 
     All threads are recorded while any block is open. The options are those of the command line
-    (`pytrace --help`), as keywords; blocks behind the first continue its recording. What was recorded
-    can be read at once; the summary is printed when the process ends. Under `pytrace` it does nothing.
+    (`pytrace --help`), as keywords; later blocks continue the recording of the first. The recording
+    can be read at once; the summary is printed when the process ends. Under `pytrace`, trace() does
+    nothing.
 
-    Raises ValueError for options that make no sense or an output that cannot be one, RuntimeError
-    where the database cannot be recorded to.
+    Raises ValueError for options that make no sense or an impossible output, RuntimeError if the
+    database cannot be recorded to.
     """
 
     def __init__(self, **options: object) -> None:

@@ -1,7 +1,7 @@
-"""`pytrace info --doctor`: whether this machine can record, and what to do where it cannot, or not well.
+"""`pytrace info --doctor`: tells whether this machine can record well, and what to do if not.
 
-Each check is a function that looks at one thing and tells what it found; CHECKS names them all. Called
-by `info`; nothing is left behind.
+Each check is a function that looks at one thing and tells its findings; CHECKS names them all.
+`info` calls it; it leaves nothing behind.
 """
 
 import json
@@ -14,25 +14,73 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from importlib import import_module, metadata
+from importlib import import_module
 from importlib.util import find_spec
+from itertools import zip_longest
 from pathlib import Path
 
 from . import launch
-from .abandoned import SHARED_MEMORY, temporary_folder
-from .config import MIN_BUFFER, Mistake, settings, show_size
+from .config import settings
+from .option_values import MIN_BUFFER, show_size
+from .options import UsageError
+from .recovery import SHARED_MEMORY, temporary_folder
 
 GOOD, WARNING, PROBLEM = "good", "warning", "problem"
 TRIAL_SECONDS = 60
 TICKS = 1  # enum clock_kind
 CGROUP = Path("/sys/fs/cgroup")
 PROC = Path("/proc")
+# The first and the last patch release on which all tests have passed; pyproject.toml and
+# docs/limits.md say the same.
+TESTED = {(3, 11): (2, 7), (3, 12): (1, 1), (3, 13): (0, 5), (3, 14): (10, 10), (3, 15): (2, 2)}
 PROGRAM = "def f(n):\n return n\nf(5)"
+# objects that are read from the memory of their type, and not by its methods
+SAMPLES = (
+    "array.array('i', [1, -2])",
+    "asyncio.Future(loop=asyncio.SelectorEventLoop())",
+    "collections.ChainMap({1: 2})",
+    "collections.Counter('aab')",
+    "collections.defaultdict(int)",
+    "collections.deque([1, 2], 3)",
+    "contextvars.ContextVar('name')",
+    "datetime.date(2024, 2, 29)",
+    "datetime.datetime(2024, 2, 29, 1, 2, 3, 4)",
+    "datetime.time(1, 2)",
+    "datetime.timedelta(1, 2, 3)",
+    "datetime.timezone(datetime.timedelta(hours=1), 'CET')",
+    "datetime.timezone.utc",
+    "decimal.Decimal('-12.50')",
+    "decimal.Decimal('1234567890123456789012E-7')",
+    "fractions.Fraction(1, 3)",
+    "functools.partial(int, 1)",
+    "ipaddress.ip_address('10.0.0.1')",
+    "ipaddress.ip_network('fe80::/16')",
+    "pathlib.PurePosixPath('a/b')",
+    "re.compile('a+')",
+    "re.match('a', 'ab')",
+    "threading.Lock()",
+    "threading.RLock()",
+    "threading.Thread(name='sample')",
+    "types.MappingProxyType({1: 2})",
+    "types.SimpleNamespace(a=1)",
+    "uuid.SafeUUID.safe",
+    "uuid.UUID(int=5)",
+    "zoneinfo.ZoneInfo('UTC')",
+)
+SHOW = f"""
+import {", ".join(sorted({sample.partition(".")[0] for sample in SAMPLES}))}, json
+def shown(value):
+    pass
+values = [{", ".join(SAMPLES)}]
+for value in values:
+    shown(value)
+print(json.dumps([repr(value) for value in values]))
+"""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found. advice: what to do; "" where all is good."""
+    """The finding of a check. advice: the thing to do; "" if all is good."""
 
     check: str
     status: str
@@ -42,7 +90,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Machine:
-    """What is looked at."""
+    """The subject of the checks."""
 
     output: str  # the database, an absolute path
     max_size: int  # bytes
@@ -51,21 +99,28 @@ class Machine:
     temporary: str = field(default_factory=temporary_folder)
     cgroup: Path = CGROUP
     proc: Path = PROC
+    python: tuple[int, int, int] = sys.version_info[:3]
 
 
-Found = Iterator[tuple[str, str, str]]  # status, what was found, advice
+Findings = Iterator[tuple[str, str, str]]  # status, what was found, advice
 
 
-# ---- the checks -----------------------------------------------------------------------------------
+# ---- the checks ----------------------------------------------------------------------------------
 
 
-def python(machine: Machine) -> Found:
+def python(machine: Machine) -> Findings:
     """The interpreter, and whether programs in it find pytrace."""
     launch.check_python()
     what = f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}"
     if platform.machine() not in ("x86_64", "aarch64"):
         yield PROBLEM, what, "use Linux on x86-64 or aarch64"
-    yield GOOD, f"{what}, {sys.executable}", ""
+    first, last = ((*machine.python[:2], patch) for patch in TESTED[machine.python[:2]])
+    if first <= machine.python <= last:
+        yield GOOD, f"{what}, {sys.executable}", ""
+    else:
+        than, tested = "older" if machine.python < first else "newer", f"{_dotted(first)} to {_dotted(last)}"
+        advice = "patch releases seldom differ in what pytrace needs: see whether the trial recording is good"
+        yield WARNING, f"{what}, {than} than those that pytrace was tested on: {tested}", advice
     launch.check_installed()
     import site
 
@@ -79,17 +134,21 @@ def python(machine: Machine) -> Found:
         yield GOOD, f"pytrace is in {own}", ""
 
 
-def libraries(machine: Machine) -> Found:
-    """What pytrace is built upon."""
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
+
+
+def libraries(machine: Machine) -> Findings:
+    """The libraries that pytrace uses."""
     zstd = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
     missing = []
-    extension = getattr(find_spec("pytracer.sqlite_trace"), "origin", None)  # finds it without loading it
+    # finds the extension without loading it
+    extension = getattr(find_spec("pytracer.sqlite_trace"), "origin", None)
     if extension is None:
         missing.append("pytrace's extension of SQLite")
     for module in (
         "apsw",
         "_cffi_backend",
-        "google.protobuf",
         "setproctitle",
         "urwid",
         "regex",
@@ -120,12 +179,11 @@ def libraries(machine: Machine) -> Found:
     finally:
         connection.close()
     version = import_module(zstd).zstd_version
-    named = f"zstd {version}, protobuf {metadata.version('protobuf')}"
-    yield GOOD, f"SQLite {apsw.sqlite_lib_version()}, {named}", ""
+    yield GOOD, f"SQLite {apsw.sqlite_lib_version()}, zstd {version}", ""
 
 
-def clock(machine: Machine) -> Found:
-    """The clock that events are stamped with, of a ring made for a trial."""
+def clock(machine: Machine) -> Findings:
+    """The clock of the events, by a ring made for a trial."""
     from ._core import ffi, lib
 
     folder = machine.shared_memory if os.path.isdir(machine.shared_memory) else machine.temporary
@@ -164,8 +222,8 @@ class _trial_ring:
         os.unlink(self.path)
 
 
-def shared_memory(machine: Machine) -> Found:
-    """Where the buffer between program and dumper lies."""
+def shared_memory(machine: Machine) -> Findings:
+    """The place of the buffer between program and dumper."""
     folder, wanted = machine.shared_memory, machine.buffer_size
     instead = machine.temporary
     slower = f"the buffer goes to {instead}, which is slower"
@@ -189,7 +247,7 @@ def shared_memory(machine: Machine) -> Found:
         yield PROBLEM, f"others may remove files of yours in {folder}", f"as root: chmod 1777 {folder}"
 
 
-def output(machine: Machine) -> Found:
+def output(machine: Machine) -> Findings:
     """The database to be, and its folder."""
     path, folder = machine.output, os.path.dirname(machine.output)
     launch.check_output(path)
@@ -218,8 +276,8 @@ def output(machine: Machine) -> Found:
             yield WARNING, f"others may read {path}", f"unless that is meant: chmod 600 {path}"
 
 
-def processes(machine: Machine) -> Found:
-    """What the dumper learns of processes from /proc: that they live, how they end."""
+def processes(machine: Machine) -> Findings:
+    """The dumper's facts of processes in /proc: whether they live, how they end."""
     try:
         own = (machine.proc / "self" / "stat").read_bytes()
         os.stat(machine.proc / "self" / "ns" / "pid")
@@ -250,8 +308,9 @@ def processes(machine: Machine) -> Found:
     yield GOOD, f"{machine.proc} is there{hidden}", ""
 
 
-def limits(machine: Machine) -> Found:
-    """Processors and memory that there are for program and dumper together."""
+def limits(machine: Machine) -> Findings:
+    """Processors, memory and open files for program and dumper together."""
+    launch.check_limits()
     cores = float(len(os.sched_getaffinity(0)))
     quota = _words(machine.cgroup / "cpu.max")
     if len(quota) == 2 and quota[0].isdecimal() and int(quota[1]):
@@ -279,8 +338,8 @@ def _words(path: Path) -> list[str]:
         return []
 
 
-def hooks(machine: Machine) -> Found:
-    """What the hook needs of the interpreter, and whether somebody has it already."""
+def hooks(machine: Machine) -> Findings:
+    """The hook's place in the interpreter, and whether somebody else has taken it."""
     if sys.version_info < (3, 12):
         if sys.getprofile() is None:
             yield GOOD, "no profile function is set", ""
@@ -300,8 +359,8 @@ def hooks(machine: Machine) -> Found:
         yield GOOD, f"{len(ids) - len(taken)} of {len(ids)} tool ids are free{by}", ""
 
 
-def recordings(machine: Machine) -> Found:
-    """Rings of this user's: of recordings that run, and of those that were cut off."""
+def recordings(machine: Machine) -> Findings:
+    """The rings of this user: of running recordings, and of recordings that were cut off."""
     from . import _hook
 
     running: list[str] = []
@@ -316,7 +375,8 @@ def recordings(machine: Machine) -> Found:
                     launching = (machine.proc / pid).exists()
                     with suppress(OSError):  # it has just ended
                         lives = not _hook.is_abandoned(path, launching) if _hook.is_ring(path) else launching
-                        (running if lives else left).append(path)
+                        (running if lives else left).append(_with_states(path))
+                        yield from _trouble(path)
     if running:
         yield GOOD, f"{len(running)} running: {', '.join(running)}", ""
     else:
@@ -326,7 +386,26 @@ def recordings(machine: Machine) -> Found:
         yield WARNING, f"{len(left)} cut off: {', '.join(left)}", advice
 
 
-def trial(machine: Machine) -> Found:
+def _with_states(path: str) -> str:
+    from .unsaved import states
+
+    found = states(path)
+    return f"{path} ({found})" if found else path
+
+
+def _trouble(path: str) -> Findings:
+    """The unsaved part of a recording that runs or has just ended, if something hinders saving."""
+    from .unsaved import look
+
+    there = look(path)
+    if there is not None and there.why:
+        has_ended = "has ended" if there.ended else "runs"
+        much = f"{there.events:,} events ({show_size(there.bytes)})"
+        what = f"{path}: its program {has_ended}, {much} not yet saved"
+        yield PROBLEM, f"{what}: {there.why}", "the dumper tries again twice a second; make that possible"
+
+
+def trial(machine: Machine) -> Findings:
     """A recording of a program of three lines, and whether its calls are found in it."""
     with tempfile.TemporaryDirectory() as folder:
         database = os.path.join(folder, "traces.sqlite")
@@ -346,6 +425,34 @@ def trial(machine: Machine) -> Found:
         yield PROBLEM, f"a trial recording has {len(kinds)} of 2 events", advice
 
 
+def values(machine: Machine) -> Findings:
+    """Objects of known types, recorded and compared with their repr."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = os.path.join(folder, "traces.sqlite")
+        command = [sys.executable, "-P", "-m", "pytracer"]
+        show = ["print", database, "--format", "json", "--filter", "func == 'shown' and kind == 'call'"]
+        try:
+            options = ["-q", "-o", database, "--max-size", "1MiB", "--no-stdlib"]
+            expected = json.loads(_run([*command, *options, "-c", SHOW], folder))
+            found = [
+                json.loads(line)["args"][0]["value"] for line in _run([*command, *show], folder).splitlines()
+            ]
+        except (subprocess.SubprocessError, ValueError, LookupError) as error:
+            reason = (getattr(error, "stderr", None) or str(error)).strip()
+            yield PROBLEM, f"a trial recording of values failed: {reason}", "see what the other checks say"
+            return
+    unlike = [
+        sample
+        for sample, text, recorded in zip_longest(SAMPLES, expected, found)
+        if text is None or recorded is None or text != recorded.replace("<_asyncio.", "<")
+    ]
+    if unlike:
+        advice = "others are not affected; report this, please"
+        yield WARNING, f"recorded otherwise than their repr: {', '.join(map(str, unlike))}", advice
+    else:
+        yield GOOD, f"objects of {len(SAMPLES)} known types are recorded as their repr", ""
+
+
 def _run(command: list[str], folder: str) -> str:
     """Standard output. Raises SubprocessError."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTRACE_", "TRACE_"))}
@@ -354,7 +461,7 @@ def _run(command: list[str], folder: str) -> str:
     ).stdout
 
 
-CHECKS: dict[str, Callable[[Machine], Found]] = {
+CHECKS: dict[str, Callable[[Machine], Findings]] = {
     "python": python,
     "libraries": libraries,
     "hooks": hooks,
@@ -365,19 +472,20 @@ CHECKS: dict[str, Callable[[Machine], Found]] = {
     "output": output,
     "recordings": recordings,
     "trial": trial,
+    "values": values,
 }
 
 
-# ---- all of them ----------------------------------------------------------------------------------
+# ---- all of them ---------------------------------------------------------------------------------
 
 
 def findings(name: str, machine: Machine) -> list[Finding]:
-    """Of one check; what it could not get over is a problem."""
+    """The findings of one check; an unexpected error is a problem."""
     found: list[Finding] = []
     try:
         found += [Finding(name, *each) for each in CHECKS[name](machine)]
-    except Mistake as mistake:
-        what, _, advice = str(mistake).partition("\n")
+    except UsageError as error:
+        what, _, advice = str(error).partition("\n")
         found.append(Finding(name, PROBLEM, what, advice.strip()))
     except OSError as error:
         found.append(Finding(name, PROBLEM, str(error)))
@@ -385,18 +493,18 @@ def findings(name: str, machine: Machine) -> list[Finding]:
 
 
 def examine(database: str | None = None) -> list[Finding]:
-    """Everything, as a recording into this database (None: what is configured) would meet it."""
+    """All findings for a recording into this database (None: the configured one)."""
     try:
         chosen = settings({} if database is None else {"output": os.path.abspath(database)})
-    except Mistake as mistake:
-        what, _, advice = str(mistake).partition("\n")
+    except UsageError as error:
+        what, _, advice = str(error).partition("\n")
         return [Finding("options", PROBLEM, what, advice.strip())]
     machine = Machine(chosen["output"], int(chosen["max_size"]), int(chosen["buffer_size"]))
     return [finding for name in CHECKS for finding in findings(name, machine)]
 
 
 def is_well(found: list[Finding]) -> bool:
-    """No problem: a program can be recorded."""
+    """True: there is no problem, and a program can be recorded."""
     return all(finding.status != PROBLEM for finding in found)
 
 
@@ -405,7 +513,7 @@ def as_json(found: list[Finding]) -> str:
 
 
 def as_text(found: list[Finding]) -> str:
-    """A line for each finding, and below it what to do."""
+    """A line for each finding, and the advice below it."""
     lines = []
     for finding in found:
         lines.append(f"{finding.status:<7}  {finding.check:<13}  {finding.found}")

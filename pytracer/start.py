@@ -1,9 +1,9 @@
-"""Joining a recording, in the process that is to be recorded.
+"""Joins a recording, in the process that is to be recorded.
 
-`start` is called from `site`, by pytrace.pth and start_here, where the environment names a ring: in the
-Python that the launcher has replaced itself by (program:PATH), and in all that this one starts (PATH).
-trace() calls `record` in the middle of a program. What is imported here is imported in every recorded
-program, so it is as good as nothing.
+If the environment names a ring, `site` calls `start`, by pytrace.pth and start_here. That happens
+in the Python by which the launcher has replaced itself (program:PATH), and in every Python that it
+starts (PATH). trace() calls `record` in the middle of a program. Every recorded program gets the
+imports of this module, so there are next to none.
 """
 
 import os
@@ -12,10 +12,14 @@ import sys
 from . import _hook
 
 VARIABLE = "PYTRACE_RING"
-PROGRAM = "program:"  # before the path: the program itself, which is not to run without being recorded
+# before the path: this is the program itself, which must not run unrecorded
+PROGRAM = "program:"
 READY = 1  # enum dumper_state
 WAIT_SECONDS = 60.0
-ENOMEM = 12  # errno's; that module would be one more in every recorded program
+ENOMEM = 12  # errno.ENOMEM, without importing errno into every program
+
+# What Python calls the file of a program's code that is in none, by sys.argv[0].
+MADE_UP_FILES = {"-c": "<string>", "-": "<stdin>", "": "<stdin>"}
 
 told_of_forks = False
 
@@ -27,12 +31,14 @@ def parse_settings(settings: bytes) -> dict[str, str]:
 
 
 def show_path(path: str) -> str:
-    """The path as the hook takes it: what is no UTF-8 replaced."""
-    return os.fsencode(path).decode("utf-8", "replace")
+    """The path as it is stored: the form of csrc/common/path_text.h, as the hook has names of
+    files."""
+    as_bytes = path.encode("utf-8", "surrogateescape")
+    return as_bytes.replace(b"\\x", b"\\x5cx").decode("utf-8", "backslashreplace")
 
 
 def directory() -> str | None:
-    """The current folder; None where it has been removed."""
+    """The current folder; None if it has been removed."""
     try:
         return show_path(os.getcwd())
     except OSError:
@@ -64,7 +70,8 @@ def split_command(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def is_pytrace(words: list[str]) -> bool:
-    """Are these Python's arguments for the command `pytrace`, which records what it starts by itself?"""
+    """True: these are Python's arguments for the command `pytrace`, which makes its own
+    recording."""
     _, program = split_command(words)
     match program:
         case ["-m", module, *_]:
@@ -77,7 +84,7 @@ def is_pytrace(words: list[str]) -> bool:
 
 
 def begin(settings: dict[str, str], gate: bool) -> None:
-    """Begins to record, in a process that has joined. gate: not before `site` is done."""
+    """Begins to record, in a process that has joined. gate: wait until `site` is done."""
     own = os.path.dirname(__file__)
     _hook.start(
         modules=[show_path(path) for path in settings["modules"].split(":") if path],
@@ -87,11 +94,13 @@ def begin(settings: dict[str, str], gate: bool) -> None:
         values=settings["no_values"] != "1",
         repr=settings["repr"] == "1",
         value_length=int(settings["value_length"]),
+        attributes=int(settings["attributes"]),
         redact=settings["redact"] or None,
         gate=gate,
         stdlib_path=show_path(os.path.dirname(os.__file__)),
         own_path=show_path(own),
         own_alias=show_path(os.path.join(os.path.dirname(own), "pytrace.py")),
+        made_up_file=MADE_UP_FILES.get(sys.argv[0]) if sys.argv else None,
         directory=directory(),
         command=show_path("\0".join(sys.orig_argv)),
         python=sys.version.split()[0],
@@ -113,10 +122,10 @@ def remove(path: str) -> None:
 def record(ring: str, gate: bool) -> tuple[dict[str, str], str]:
     """Joins the recording, waits for its dumper and begins to record.
 
-    Returns the settings, and what is wrong ("": nothing; else nothing is recorded, and the ring is
-    gone). Raises OSError where the ring cannot be joined.
+    Returns the settings, and the reason why nothing is recorded and the ring is gone; "": recording
+    has begun. Raises OSError if the ring cannot be joined.
     """
-    settings = parse_settings(_hook.join(ring, sys.executable, False))
+    settings = parse_settings(_hook.join(ring, sys.executable))
     state, message = _hook.wait_ready(WAIT_SECONDS)
     if state != READY:
         remove(ring)
@@ -126,7 +135,7 @@ def record(ring: str, gate: bool) -> tuple[dict[str, str], str]:
 
 
 def records_children(settings: dict[str, str]) -> bool:
-    """Are programs recorded that this one starts?"""
+    """True: programs that this one starts are recorded."""
     return settings["no_children"] != "1"
 
 
@@ -137,7 +146,7 @@ def start_program(ring: str) -> None:
         settings, message = record(ring, gate=True)
         if records_children(settings):
             os.environ[VARIABLE] = ring
-    except Exception as error:  # `site` would print it and go on, without a recording
+    except Exception as error:  # `site` would print it, and go on unrecorded
         message = f"pytrace: cannot join the recording: {error}"
         if isinstance(error, OSError) and error.errno == ENOMEM:  # ulimit -v
             remove(ring)
@@ -148,19 +157,22 @@ def start_program(ring: str) -> None:
 
 
 def start_child(ring: str) -> None:
-    """Joins the recording of the program that has started this one. Where that cannot be, it just runs."""
+    """Joins the recording of the program that has started this one. If it cannot, the program runs
+    unrecorded."""
     try:
-        settings = parse_settings(_hook.join(ring, sys.executable, False))
+        settings = parse_settings(_hook.join(ring, sys.executable))
         if _hook.wait_ready(0.0)[0] == READY:
             begin(settings, gate=True)
     except FileNotFoundError:  # the recording is over
         del os.environ[VARIABLE]
     except Exception:
-        return  # another user's, another version's, another pid namespace's, no place: not a child's concern
+        # The ring is another user's, version's or pid namespace's, or is full: no concern of a
+        # child.
+        return
 
 
 def start() -> None:
-    """Called at start-up where the environment has VARIABLE."""
+    """Called at the start of Python if the environment has VARIABLE."""
     value = os.environ[VARIABLE]
     ring = value.removeprefix(PROGRAM)
     if ring != value:

@@ -1,4 +1,4 @@
-"""What could not be read, and how that is said."""
+"""Segments that could not be read, and the lines that report them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class Damage(NamedTuple):
 
     segment: int
     run: int
-    events: int  # how many it should hold
-    read: int  # how many could be read
+    events: int  # the number that it should hold
+    read: int  # the number that could be read
     reason: str
 
 
 def report(damages: Sequence[Damage]) -> list[str]:
-    """Lines that name the damaged segments, and count what is missing."""
+    """Lines that name the damaged segments, and count the missing events."""
     if not damages:
         return []
     missing = sum(max(damage.events - damage.read, 0) for damage in damages)

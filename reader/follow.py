@@ -1,8 +1,8 @@
-"""The events of a run that is being recorded, as they come.
+"""Follows a run that is being recorded: its events as they come.
 
-While a program runs, the dumper stores what all threads did in passes, at least every 100 ms: new
-segments, and longer versions of those that are not complete. Each look asks for what was not asked for
-before: of known segments the events behind the known ones, of new segments all.
+While a program runs, the dumper stores the events of all threads in passes, at least every 100 ms:
+as new segments, and as longer versions of incomplete ones. Each look asks only for unseen events:
+all events of new segments, and the events of known segments that follow the known ones.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 from .database import Database
-from .model import Row
 from .query import INDEX_BITS, Query, pages
+from .rows import Row
 
 INDEX_MASK = (1 << INDEX_BITS) - 1
-# An event may be shown when nothing earlier can come any more: once a later pass has been seen, or
-# after so many looks without anything new.
+# An event is shown when no earlier one can come any more: after a later pass, or after so many
+# looks without anything new.
 _QUIET_LOOKS = 4
 _LATEST = (1 << 63) - 1
 _HIGHEST = _LATEST >> INDEX_BITS  # segment
@@ -25,9 +25,9 @@ _HIGHEST = _LATEST >> INDEX_BITS  # segment
 T = TypeVar("T")
 
 
-class Segment(NamedTuple):
-    """A row of the table segment, and which of its events were asked for: those with an index below
-    `whole`, and of those below `seen` the ones until the time `until`. Times in clock units."""
+class FollowedSegment(NamedTuple):
+    """A row of the table segment, and the events of it that were asked for: those with an index
+    below `whole`; and those below `seen` up to the time `until`. Times in clock units."""
 
     id: int
     start: int
@@ -40,7 +40,7 @@ class Segment(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """A run's clock. It can be adjusted while the run is young."""
+    """A run's clock. Its scale may change while the run is young."""
 
     epoch_ns: int
     epoch_units: int
@@ -54,17 +54,18 @@ class Clock(NamedTuple):
 def follow(
     database: Database, run: int, query: Query, make: Callable[[Row], T], wait: Callable[[], None]
 ) -> Iterator[list[T]]:
-    """What is made of the events of a run that meet a condition, stored ones and those to come, in pages,
-    until it has ended.
+    """Pages of the events of a run that meet a condition, until the run has ended: stored events
+    first, then new ones. The elements are results of `make`.
 
     query: asks for events of this run. wait: called between looks.
     """
-    pending: dict[int, Segment] = {}  # of which not all was asked for, or that may grow
+    pending: dict[int, FollowedSegment] = {}  # not asked for in full, or growing
     last = 0  # the highest id of a known segment
-    newest = settled = -1  # clock units: the newest event in the database, and in what was there before
+    # in clock units: the newest event in the database, now and at the look before
+    newest = settled = -1
     quiet = 0
     while True:
-        finished, clock = _state(database, run)  # first: then nothing can come after the look
+        finished, clock = _state(database, run)  # first: nothing can come after the look
         before = pending
         found = list(_changed(database, run, last, before.values()))
         last = max([last, *(segment.id for segment in found)])
@@ -95,22 +96,24 @@ def _state(database: Database, run: int) -> tuple[bool, Clock]:
     return finished is not None, Clock(*clock)
 
 
-def _changed(database: Database, run: int, last: int, known: Iterable[Segment]) -> Iterator[Segment]:
-    """Known segments as they are now, and those with an id above `last`."""
+def _changed(
+    database: Database, run: int, last: int, known: Iterable[FollowedSegment]
+) -> Iterator[FollowedSegment]:
+    """Known segments as they are now, and segments with an id above `last`."""
     columns = 'SELECT id, start, "end", count, complete FROM segment'
     for segment in known:
         if segment.complete:
             yield segment
             continue
         for row in database.query("iiiii", f"{columns} WHERE id = ?", (segment.id,)):
-            yield Segment(*row)._replace(whole=segment.whole, seen=segment.seen, until=segment.until)
+            yield FollowedSegment(*row)._replace(whole=segment.whole, seen=segment.seen, until=segment.until)
     for row in database.query(
         "iiiii", f"{columns} WHERE id BETWEEN ? AND ? AND +run = ?", (last + 1, _HIGHEST, run)
     ):
-        yield Segment(*row)
+        yield FollowedSegment(*row)
 
 
-def _after(segment: Segment, until: int) -> Segment:
+def _after(segment: FollowedSegment, until: int) -> FollowedSegment:
     """The segment, once its events until a time have been asked for."""
     if until == _LATEST:
         return segment._replace(whole=segment.events, seen=segment.events)
@@ -119,9 +122,10 @@ def _after(segment: Segment, until: int) -> Segment:
     return segment._replace(seen=segment.events, until=until)
 
 
-def _ask(segments: list[Segment], until: int, clock: Clock) -> Query | None:
+def _ask(segments: list[FollowedSegment], until: int, clock: Clock) -> Query | None:
     """A condition for the events until a time that were not asked for. None: there are none."""
-    ranges: list[tuple[int, int]] = []  # of ids: segments that were not asked for; adjacent ones are one
+    # ids of segments that were not asked for; adjacent ranges are joined
+    ranges: list[tuple[int, int]] = []
     parts: list[tuple[int, int, str]] = []
     for segment in sorted(segments):
         id, start, end, events, complete, whole, seen, asked_until = segment

@@ -1,5 +1,5 @@
-"""What `pytrace info` tells: each recording of a database, its size, what was called most, and what is
-missing. No segment is looked into, but for the times of losses: a row of each says enough."""
+"""The report of `pytrace info`: each recording of a database, its size, busiest functions and
+losses. It reads only the times of losses from segments; their rows tell the rest."""
 
 from __future__ import annotations
 
@@ -8,23 +8,32 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterable
+from shlex import quote
 from typing import Any
 
-from . import process_tree
+from ..cli import OPTIONS
+from ..messages import printable
+from ..unsaved import Unsaved, unsaved
+from . import features, later, process_tree
 from .database import Database
-from .model import Run, text
-from .render import duration, printable
+from .later import Later
+from .render import duration
+from .rows import Run, text
 
 _BUSIEST = 5  # functions
+_VALUE = 100  # characters of an option's
+_VARINT_BITS = 63
 
 
-def collect(database: Database) -> dict[str, Any]:
-    """The facts, with the keys of `info --format json`. Times are ns since 1970, sizes bytes."""
-    runs = [_facts(database, run) for run in database.runs()]
+def collect(database: Database, is_written: bool) -> dict[str, Any]:
+    """The facts, with the keys of `info --format json`. Times are ns since 1970, sizes bytes.
+    is_written: as database.is_written said before the database was opened."""
+    made_later = later.read(database)
+    runs = [_facts(database, run, made_later.get(run.id, Later()), is_written) for run in database.runs()]
     return {"path": os.path.abspath(database.path), "size": database.size(), "runs": runs}
 
 
-def _facts(database: Database, run: Run) -> dict[str, Any]:
+def _facts(database: Database, run: Run, made_later: Later, is_written: bool) -> dict[str, Any]:
     ((events, stored),) = database.query(
         "ii",
         "SELECT coalesce(sum(count), 0), coalesce(sum(length(data)), 0) FROM segment WHERE run = ?",
@@ -34,7 +43,9 @@ def _facts(database: Database, run: Run) -> dict[str, Any]:
     ((threads,),) = database.query(
         "i", "SELECT count(DISTINCT process << 32 | tid) FROM thread WHERE run = ?", (run.id,)
     )
-    lost_from, lost_until = _losses(database, run.id)
+    features_, options = _settings(database, run.id)
+    lost_from, lost_until = (None, None) if made_later.refused else _losses(database, run.id)
+    left = _unsaved(database, run) if run.finished is None else None
     return {
         "id": run.id,
         "command": run.command,
@@ -56,22 +67,44 @@ def _facts(database: Database, run: Run) -> dict[str, Any]:
         "busiest": _busiest(database, run.id),
         "turned_away": _turned_away(database, run.id),
         "tree": process_tree.collect(database, run.id),
+        "options": options,
+        "features": features.names(features_),
+        "later": made_later._asdict(),
+        "unsaved": left and left._asdict(),
+        "running": run.finished is None and (is_written if left is None else not left.ended),
     }
 
 
+def _unsaved(database: Database, run: Run) -> Unsaved | None:
+    """The unsaved part in the ring of an unfinished run; None: this machine has no such ring."""
+    ((name,),) = database.query("b", "SELECT CAST(recording AS BLOB) FROM run WHERE id = ?", (run.id,))
+    return unsaved(text(name))
+
+
 def _turned_away(database: Database, run: int) -> int:
-    """Processes that were not recorded; 0 in a database that has no such column yet."""
-    ((known,),) = database.query(
-        "i", "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'turned_away'"
-    )
-    if not known:
+    """Processes that were not recorded; 0 in an older database without this column."""
+    if not database.has_column("run", "turned_away"):
         return 0
     ((turned_away,),) = database.query("i", "SELECT turned_away FROM run WHERE id = ?", (run,))
     return int(turned_away)
 
 
+def _settings(database: Database, run: int) -> tuple[int, dict[str, str] | None]:
+    """The features of a run, and the options of its recording; None: unknown."""
+    bits = "features" if database.has_column("run", "features") else "0"
+    texts = "coalesce(options, 'null')" if database.has_column("run", "options") else "'null'"
+    ((found, stored),) = database.query(
+        "ib", f"SELECT {bits}, CAST({texts} AS BLOB) FROM run WHERE id = ?", (run,)
+    )
+    try:
+        options = json.loads(stored)
+    except ValueError:
+        options = None
+    return found, options if isinstance(options, dict) else None
+
+
 def _losses(database: Database, run: int) -> tuple[int | None, int | None]:
-    """When events were lost first and last, of the losses that are still in the database."""
+    """The times of the first and last loss that are still in the database."""
     lost = "SELECT time FROM event WHERE run = ? AND kind = 'lost' ORDER BY time"
     first = database.query("i", f"{lost} LIMIT 1", (run,))
     last = database.query("i", f"{lost} DESC LIMIT 1", (run,))
@@ -79,8 +112,8 @@ def _losses(database: Database, run: int) -> tuple[int | None, int | None]:
 
 
 def _busiest(database: Database, run: int) -> list[dict[str, Any]]:
-    """The functions that were called most, of the calls that are in the database. Each process has
-    code objects, and so rows, of its own for the same function."""
+    """The functions with the most calls in the database. A function may have several rows, as each
+    process has code objects of its own."""
     rows = database.query("b", "SELECT codes FROM segment INDEXED BY segment_time WHERE run = ?", (run,))
     calls = calls_by_code(codes for (codes,) in rows)
     functions: Counter[tuple[bytes, bytes, bytes, int]] = Counter()
@@ -99,15 +132,18 @@ def _busiest(database: Database, run: int) -> list[dict[str, Any]]:
 
 
 def calls_by_code(summaries: Iterable[bytes]) -> Counter[int]:
-    """Calls by the number of the code object, from the column `codes` of segments (csrc/summary.h)."""
+    """Calls by the number of the code object, from the column `codes` of segments
+    (csrc/format/summary.h)."""
     calls: Counter[int] = Counter()
     for summary in summaries:
         code = number = shift = 0
-        is_code = True  # pairs of varints: how much larger the code's number is, and its calls
+        is_code = True  # pairs of varints: increase of the code's number, calls
         for byte in summary:
             number |= (byte & 127) << shift
             if byte & 128:
                 shift += 7
+                if shift > _VARINT_BITS:
+                    break  # damaged; the numbers so far may be right
                 continue
             if is_code:
                 code += number
@@ -134,10 +170,16 @@ def _run(run: dict[str, Any]) -> str:
     started, finished = run["started"], run["finished"]
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(started // 1_000_000_000))
     length = f"took {duration(max(finished - started, 0))}" if finished is not None else "not finished"
+    running, status, left = run["running"], run["exit_status"], run["unsaved"]
+    if finished is None and not running:
+        length, status = ("not yet saved", left["exit_status"]) if left else ("cut off", None)
+        if status is None and run["tree"]:  # the dumper may know
+            status = run["tree"][0]["exit_status"]
     lines = [
         f"run {run['id']}  {run['command']}",
-        f"  started    {when}, {length}, {process_tree.ending(run['exit_status'], finished is None)}",
+        f"  started    {when}, {length}, {process_tree.ending(status, running)}",
         f"  python     {run['python']}, in {run['directory']}",
+        *(f"  options    {line}" for line in [_options(run["options"] or {})] if line),
         f"  recorded   {counted(run['events'], 'event')} of {counted(run['processes'], 'process')}, "
         f"{counted(run['threads'], 'thread')}; {size(run['bytes'])}",
         *(f"  {'busiest' if i == 0 else '':<9}  {line}" for i, line in enumerate(_busiest_lines(run))),
@@ -145,6 +187,20 @@ def _run(run: dict[str, Any]) -> str:
         f"  missing    {_missing(run)}",
     ]
     return "\n".join(map(printable, lines))
+
+
+def _options(options: dict[str, Any]) -> str:
+    """Those that differ from the defaults, as they would be typed. The output is this database."""
+    parts = []
+    for option in OPTIONS:
+        value = options.get(option.name)
+        default = option.convert(option.default or "", option.flag)
+        if not isinstance(value, str) or value == default or option.name == "output":
+            continue
+        value = option.typed(value)
+        value = value if len(value) <= _VALUE else value[:_VALUE] + "..."
+        parts.append(f"{option.flag} {quote(value)}" if option.metavar else option.flag)
+    return " ".join(parts)
 
 
 def _busiest_lines(run: dict[str, Any]) -> list[str]:
@@ -158,14 +214,17 @@ def _busiest_lines(run: dict[str, Any]) -> list[str]:
 
 
 def _process_lines(run: dict[str, Any]) -> list[str]:
-    """None where the program is alone: all is said of it."""
+    """The lines of the process tree; none if the program is alone."""
     alone = len(run["tree"]) <= 1
-    return [] if alone else process_tree.lines(run["tree"], run["started"], run["finished"])
+    return [] if alone else process_tree.lines(run["tree"], run["started"], run["running"])
 
 
 def _missing(run: dict[str, Any]) -> str:
-    started = run["started"]
+    started, left = run["started"], run["unsaved"]
     parts = []
+    if left and (left["ended"] or left["why"]):
+        why = f": {left['why']}" if left["why"] else ""
+        parts.append(f"{counted(left['events'], 'event')} ({size(left['bytes'])}) not yet saved{why}")
     if run["lost"]:
         when = ""
         if run["lost_from"] is not None:
@@ -179,11 +238,14 @@ def _missing(run: dict[str, Any]) -> str:
         parts.append(f"{counted(run['refused'], 'chunk')} that made no sense")
     if run["turned_away"]:
         parts.append(f"{counted(run['turned_away'], 'process')} (one recording has room for 16,384)")
+    if not left and run["finished"] is None and not run["running"]:
+        parts.append("what was not saved yet when the recording was cut off")
+    parts += Later(**run["later"]).parts()
     return "; ".join(parts) or "nothing"
 
 
 def _after(time: int, started: int) -> str:
-    """A time as a filter takes it, too."""
+    """A time in a form that a filter takes, too."""
     return f"+{duration(max(time - started, 0))}"
 
 

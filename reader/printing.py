@@ -1,41 +1,45 @@
-"""`pytrace print`: which events, in which format, and what is said where there are none."""
+"""`pytrace print`: chooses events and format, and explains an empty result."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
+from ..messages import say, tell
+from . import later
 from .database import Database, DatabaseError, explained
-from .output import Output, complain
+from .output import Output
 from .progress import Progress
-from .query import EVERY, INDEX_BITS, Query, neighbours, one, pages, stack
+from .query import EVERY, INDEX_BITS, Query, as_it_is, neighbours, one, pages, stack
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace
 
-    from .filter import Filter
-    from .model import Row, Run
+    from .filter.tree import Filter
     from .render import Renderer
+    from .rows import Row, Run
 
+T = TypeVar("T")
 _LOOK_SECONDS = 0.05  # --follow: between two looks at the database
 _BESIDE = 10  # --around: events on each side ...
 _ABOVE = 30  # ... and calls above them, as text
 
 
-def run(options: Namespace) -> int:
-    """Prints what the options ask for. Returns the exit status. Raises DatabaseError, OSError."""
-    from .filter_tree import FilterError
+def run(options: SimpleNamespace) -> int:
+    """Prints events by the options. Returns the exit status. Raises DatabaseError, OSError."""
+    from .filter.tree import FilterError
 
     progress = Progress()
     database = Database(options.database, progress.look)
     try:
         return _Print(database, options, progress).run()
     except FilterError as error:
-        print(f"pytrace: this filter cannot be read:\n{error}", file=sys.stderr)
+        say(f"this filter cannot be read:\n{error}")
+        _offer_words(database, options, progress)
         return 2
     finally:
         progress.clear()
@@ -43,7 +47,7 @@ def run(options: Namespace) -> int:
 
 
 class _Print:
-    def __init__(self, database: Database, options: Namespace, progress: Progress) -> None:
+    def __init__(self, database: Database, options: SimpleNamespace, progress: Progress) -> None:
         self.database, self.options, self.progress = database, options, progress
         self.output = Output(options.format == "text", progress)
         self.filter = _parsed(options.filter)
@@ -58,45 +62,72 @@ class _Print:
         if options.explain:
             self._explain(query)
             return 0
-        shown = self._show(self._pages(query, self._renderer()))
+        shown = self._show(self._lines(query))
         damages = self.database.damages()
         if not shown and not damages and options.limit != 0:
             self._say_nothing()
         return self._report()
 
+    def _runs_query(self) -> Query:
+        if self.options.run is None:
+            return EVERY
+        return Query("run = ?", (self.runs[0].id if self.runs else 0,))
+
     def _query(self) -> Query:
-        query = EVERY
-        if self.options.run is not None:
-            query = Query("run = ?", (self.runs[0].id if self.runs else 0,))
+        query = self._runs_query()
+        if self.options.mine:
+            query = self._own(query)
         if self.filter:
-            from .filter_sql import compile
+            from .filter.sql import compile
 
             asked = compile(self.filter, self.runs)
             query = query.also(asked.where, *asked.parameters)
         return query
 
+    def _own(self, query: Query) -> Query:
+        """Those of own code; as text the first event of each stretch of others, too."""
+        if self.options.format != "text":
+            return query.also("mine = 1")
+        from .stretches import MINE
+
+        query = query._replace(place=MINE.place)
+        return query.also("mine = 1") if self.filter else query.also("event MATCH ?", MINE.stretches)
+
     def _explain(self, query: Query) -> None:
-        from .filter_sql import Query as Compiled
-        from .filter_sql import explain
+        from .filter.sql import explain
 
-        self.output.write([explain(Compiled(*query))])
+        self.output.write([explain(query)])
 
-    def _pages(self, query: Query, render: Renderer) -> Iterator[list[str]]:
+    def _lines(self, query: Query) -> Iterator[list[str]]:
+        render = self._renderer()
+        if not query.place:
+            yield from self._pages(query, render)
+            return
+        from .render import TextRenderer
+        from .stretches import MINE, read, with_following
+
+        assert isinstance(render, TextRenderer)
+        for rows in self._pages(query, as_it_is):
+            found = read(self.database, with_following(rows), MINE.stretches)
+            yield [render.other(row, found[row[0]].line) if row[0] in found else render(row) for row in rows]
+
+    def _pages(self, query: Query, make: Callable[[Row], T]) -> Iterator[list[T]]:
         if not (self.options.follow and self.runs):
-            query = query.also("id < ?", self._end())  # a program may record faster than lines are written
-            return pages(self.database, query, render, self.options.limit)
+            # a program may record faster than lines are written
+            query = query.also("id < ?", self._end())
+            return pages(self.database, query, make, self.options.limit)
         from .follow import follow
 
         run = self.runs[0].id
-        return follow(self.database, run, query, render, lambda: self.output.wait(_LOOK_SECONDS))
+        return follow(self.database, run, query, make, lambda: self.output.wait(_LOOK_SECONDS))
 
     def _end(self) -> int:
-        """No event that was stored until now has an id as high."""
+        """An id above those of all events stored until now."""
         ((last,),) = self.database.query("i", "SELECT coalesce(max(id), 0) FROM segment")
         return min(int(last + 1) << INDEX_BITS, (1 << 63) - 1)
 
     def _show(self, found: Iterable[list[str]]) -> int:
-        """Returns how many events there were."""
+        """Prints the lines. Returns the number of events."""
         shown, limit = 0, self.options.limit
         if limit == 0:
             found = ()
@@ -137,7 +168,7 @@ class _Print:
         """--around and --stack."""
         event = one(self.database, id)
         if event is None:
-            complain(f"there is no event {id} in {self.database.path} (any more)")
+            say(f"there is no event {id} in {self.database.path} (any more)")
             return self._report() or 2
         run = event[1]
         self.runs = [each for each in self.database.runs() if each.id == run]
@@ -164,25 +195,29 @@ class _Print:
         return self._report()
 
     def _report(self) -> int:
-        """Says which segments could not be read. Returns the exit status."""
+        """Reports segments that could not be read, and skipped content. Returns the exit status."""
         from .damage import report
 
         self.progress.clear()
         lines = report(self.database.damages())
-        for line in lines:
-            complain(line)
+        for line in [*lines, *later.told(self.database, [run.id for run in self.runs])]:
+            say(line)
         return 2 if lines else 0
 
     def _say_nothing(self) -> None:
-        """Why nothing was shown; where it is for the filter, with filters that find something."""
+        """Says why nothing was shown; if the filter is the reason, with filters that find
+        something."""
         self.progress.clear()
         numbers = [run.id for run in self.runs]
-        if not self.filter or not self._has_events(numbers):
-            complain(_why_nothing(self.database, self.runs, self.options.follow))
+        if self.options.mine and not self._has_own():
+            say("nothing of your own code was recorded: leave --mine out to see all")
             return
-        from .correct import corrections, rendered
-        from .counting import counter
-        from .names import Names
+        if not self.filter or not self._has_events(numbers):
+            say(_why_nothing(self.database, self.runs, self.options.follow))
+            return
+        from .suggestions.corrections import corrections, rendered
+        from .suggestions.counting import counter
+        from .suggestions.names import Names
 
         try:
             found = corrections(
@@ -194,18 +229,44 @@ class _Print:
         except apsw.Error as error:
             raise explained(self.database.path, error) from error
         self.progress.clear()
-        print(rendered(self.filter.text, found), file=sys.stderr)
+        tell(rendered(self.filter.text, found))
+
+    def _has_own(self) -> bool:
+        query = self._runs_query().also("mine = 1")
+        return bool(
+            self.database.query("i", f"SELECT 1 FROM event WHERE {query.where} LIMIT 1", query.parameters)
+        )
 
     def _has_events(self, runs: list[int]) -> bool:
         marks = ", ".join("?" * len(runs))
         return bool(self.database.query("i", f"SELECT 1 FROM segment WHERE run IN ({marks}) LIMIT 1", runs))
 
 
+def _offer_words(database: Database, options: SimpleNamespace, progress: Progress) -> None:
+    """If the filter is a bare word, tells the filters with it that find something."""
+    from .suggestions.corrections import offered
+    from .suggestions.counting import counter
+    from .suggestions.words import bare_word, offers
+
+    word = bare_word(options.filter)
+    if not word:
+        return
+    try:
+        runs = _chosen(database, options.run)
+        found = offers(word, runs, counter(database.connection(), [run.id for run in runs]))
+    except (DatabaseError, apsw.Error):
+        return  # the mistake has been told
+    finally:
+        progress.clear()
+    if found:
+        tell(offered(found))
+
+
 def _parsed(text: str) -> Filter | None:
     """None: no filter. Raises FilterError."""
     if not text.strip():
         return None
-    from .filter import parse
+    from .filter.parser import parse
 
     return parse(text)
 

@@ -1,4 +1,4 @@
-"""The processes of a recording, for `pytrace info`: which started which, and how each ended."""
+"""The processes of a recording, for `pytrace info`: their tree, and the end of each."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Any
 
 from .database import Database
-from .model import text
 from .render import duration
+from .rows import text
 
 _SHOWN = 40  # processes of a recording
 _COMMAND = 100  # characters of one
@@ -18,11 +18,8 @@ _LEVELS = 12  # of indentation
 
 
 def collect(database: Database, run: int) -> list[dict[str, Any]]:
-    """All processes, in the order in which they began to be recorded; docs/json.md has the keys."""
-    ((has_replaced,),) = database.query(
-        "i", "SELECT count(*) FROM pragma_table_info('process') WHERE name = 'replaced'"
-    )
-    replaced = "replaced" if has_replaced else "0"
+    """All processes, in the order in which their recording began; docs/json.md has the keys."""
+    replaced = "replaced" if database.has_column("process", "replaced") else "0"
     rows = database.query(
         "iinbinnii",
         "SELECT number, pid, parent, coalesce(CAST(command AS BLOB), x''), started, finished, exit_status,"
@@ -32,7 +29,7 @@ def collect(database: Database, run: int) -> list[dict[str, Any]]:
     events = dict(
         database.query(
             "ii",
-            # segments by stream from the index alone; a thread's row is missing only where it was damaged
+            # segments by stream, from the index alone; only damage removes a thread's row
             "SELECT coalesce((SELECT process FROM thread t WHERE t.run = ?1 AND t.stream = s.stream),"
             " (SELECT process FROM segment o WHERE o.run = ?1 AND o.stream = s.stream LIMIT 1)) AS process,"
             " sum(count) FROM (SELECT stream, sum(count) AS count FROM segment INDEXED BY segment_time"
@@ -57,9 +54,10 @@ def collect(database: Database, run: int) -> list[dict[str, Any]]:
     ]
 
 
-def lines(processes: list[dict[str, Any]], started: int, finished: int | None) -> list[str]:
-    """A table for people, whose last column is a tree of commands. Bounded: the rest is summed up."""
-    rows = [_row(process, level, started, finished) for process, level in _tree(processes)]
+def lines(processes: list[dict[str, Any]], started: int, running: bool) -> list[str]:
+    """A table for people, whose last column is a tree of commands. A long one is cut, and summed
+    up. running: the recording goes on."""
+    rows = [_row(process, level, started, running) for process, level in _tree(processes)]
     shown = rows[:_SHOWN] if len(rows) > _SHOWN + 1 else rows
     widths = [max(map(len, column)) for column in list(zip(*shown, strict=True))[:-1]]
     made = []
@@ -87,8 +85,8 @@ def ending(status: int | None, running: bool, replaced: bool = False) -> str:
     return f"killed by {name}"
 
 
-def _row(process: dict[str, Any], level: int, started: int, finished: int | None) -> tuple[str, ...]:
-    running = process["finished"] is None and finished is None
+def _row(process: dict[str, Any], level: int, started: int, running: bool) -> tuple[str, ...]:
+    running = running and process["finished"] is None
     command = process["command"] or "(forked)"
     if len(command) > _COMMAND:
         command = command[: _COMMAND - 3] + "..."
@@ -105,7 +103,8 @@ def _row(process: dict[str, Any], level: int, started: int, finished: int | None
 
 
 def _tree(processes: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], int]]:
-    """Each with its level, behind its parent. A parent comes first; one that does not is none."""
+    """Each process with its level, after its parent. A parent's row comes first; else it is
+    none."""
     numbers = {process["number"] for process in processes}
     children: dict[int | None, list[dict[str, Any]]] = {}
     for process in processes:

@@ -1,6 +1,6 @@
 """Writes events as text, JSON lines or CSV. Knows neither the database nor the screen.
 
-`text` is for people: nothing in it can move a terminal's cursor or turn its text around. `json` and
+`text` is for people: no text can move a terminal's cursor or turn its direction around. `json` and
 `csv` are for programs; their names are a contract (docs/json.md).
 """
 
@@ -10,9 +10,10 @@ import json
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from .model import Row, Source, text
+from ..messages import printable
+from .rows import Row, Source, level_of, text
 
 Renderer: TypeAlias = Callable[[Row], str]  # a line without its end
 
@@ -21,17 +22,12 @@ KEYS = (
     "duration", "args", "task",
 )  # fmt: skip
 
-TASK_MAX = 24  # characters of a task's name; of a longer one, such as trio's are, the end
-INDENT_MAX = 40  # levels that are shown by indentation; beyond, the depth is written
+TASK_MAX = 24  # characters of a task's name; a longer one, as in trio, keeps its end
+NAME_MAX = 200  # characters of a thread's name, which is on each line
+WIDTH_MAX = 60  # of the column of threads and tasks; longer names move the rest
+INDENT_MAX = 40  # levels shown by indentation; deeper ones by a number
 _decode = json.JSONDecoder().raw_decode
-_encode = json.JSONEncoder().encode  # ASCII, so that nothing in a name can break a line or a terminal
-
-
-def printable(text: str) -> str:
-    """The text with everything that is not printable (controls, bidi, surrogates) as an escape."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+_encode = json.JSONEncoder().encode  # ASCII: no name can break a line or a terminal
 
 
 def duration(ns: int) -> str:
@@ -51,7 +47,7 @@ def duration(ns: int) -> str:
 
 
 class _Names(dict[bytes, str]):
-    """Names as they are written, each made once."""
+    """Names in their printed form; each is made once."""
 
     def __init__(self, write: Callable[[str], str]) -> None:
         super().__init__()
@@ -99,22 +95,30 @@ def csv_renderer() -> Renderer:
     return render
 
 
-def arguments(args: str) -> list[dict[str, str]]:
-    """An event's arguments: of each `name`, `value` and `type`."""
-    decoded: list[dict[str, str]] = _decode(args)[0]
+def arguments(args: str) -> list[dict[str, Any]]:
+    """An event's arguments, each with `name`, `value` and `type`, and perhaps `attributes`."""
+    decoded: list[dict[str, Any]] = _decode(args)[0]
     return decoded
 
 
 @lru_cache(1024)
 def _values(args: str) -> list[str]:
-    """The first argument's value (where there is none: empty), then name=value of each."""
+    """The first argument's value (empty if there is none), then name=value of each."""
     values = arguments(args)
     return [values[0]["value"] if values else "", *[f"{arg['name']}={arg['value']}" for arg in values]]
 
 
+def names(module: str, func: str) -> tuple[str, str]:
+    """A function's name with its module, and the one of the lines that follow its call. Both
+    are the same where many modules have such a function: `<module>`, `<lambda>`, `__getattr__`."""
+    full = f"{module}.{func}" if module else func
+    is_common = func.startswith("<") or (func.startswith("__") and "." not in func)
+    return full, full if is_common else func
+
+
 # ---- text ---------------------------------------------------------------------------------
 
-# how a line starts, by kind
+# the start of a line, by kind
 SIGNS = {
     "call": "->", "return": "<-", "exception": "<!", "yield": "<~", "resume": "~>", "throw": "~!",
     "raise": "!!", "log": "--", "lost": "…",
@@ -134,9 +138,9 @@ def _shortened(task: str) -> str:
 class TextRenderer:
     """Lines for people: time, thread, then the calls as a tree.
 
-    `sources` are the threads known so far: columns for process and run are there only where they
-    differ, and no wider than needed. `has_arguments` says of a call without values whether its function
-    has arguments, which then were not recorded.
+    `sources` are the threads known so far: columns for process and run appear only if they differ,
+    and are no wider than needed. `has_arguments` tells of a call without values whether its
+    function has arguments, which were not recorded then.
     """
 
     def __init__(
@@ -151,7 +155,7 @@ class TextRenderer:
         runs = {source.run for source in sources}
         self._show_run = len(runs) > 1
         self._show_pid = len({(source.run, source.pid) for source in sources}) > len(runs)
-        self._width = max((len(self._name(source)) for source in sources), default=0)
+        self._width = min(max((len(self._name(source)) for source in sources), default=0), WIDTH_MAX)
         self._columns = lru_cache(4096)(self._column)
         self._functions: dict[tuple[bytes, bytes], tuple[str, str]] = {}
         self._second = -1
@@ -159,38 +163,47 @@ class TextRenderer:
         self._last: dict[tuple[int, int, int], tuple[str, bytes, bytes, bytes, int]] = {}
 
     def __call__(self, event: Row) -> str:
-        _, run, at, pid, tid, thread, kind, _, _, _, _, depth, _, _, task = event
+        return self._line(event, _COLOURS[event[6]], f"{SIGNS[event[6]]} {self._what(event)}")
+
+    def other(self, first: Row, what: str) -> str:
+        """The line of events that are not shown, of which this is the first one."""
+        self._last.pop((first[1], first[3], first[4]), None)
+        return self._line(first, _DIM, what)
+
+    def _line(self, event: Row, style: str, what: str) -> str:
+        _, run, at, pid, tid, thread, _, _, _, _, _, _, _, _, task = event
+        depth = level_of(event)
         second, ns = divmod(at, 1_000_000_000)
         if second != self._second:
             self._second, self._clock = second, time.strftime("%H:%M:%S", time.localtime(second))
         columns = self._columns((run, pid, tid, thread, task))
         start = f"{self._clock}.{ns // 1000:06}  {columns}"
         indent = "  " * depth if depth <= INDENT_MAX else f"{'  ' * INDENT_MAX}({depth}) "
-        style = _COLOURS[kind]
-        what = printable(f"{SIGNS[kind]} {self._what(event)}")
+        what = printable(what)
         if not self._colour:
             return f"{start}{indent}{what}"
         return f"\x1b[{_DIM}m{start}\x1b[0m{indent}" + (f"\x1b[{style}m{what}\x1b[0m" if style else what)
 
     @staticmethod
     def _name(source: Source) -> str:
-        return printable(source.thread) or str(source.tid)
+        name = source.thread
+        return printable(name if len(name) <= NAME_MAX else f"{name[: NAME_MAX - 1]}…") or str(source.tid)
 
     def _column(self, source: tuple[int, int, int, bytes, bytes]) -> str:
-        """Run, process, thread and its task as they stand before an event. A column once widened stays so."""
+        """Run, process, thread and its task in front of an event. A column never becomes
+        narrower."""
         run, pid, tid, thread, task = source
         name = self._name(Source(run, pid, tid, text(thread)))
         if task:
             name += f" {_shortened(printable(text(task)))}"
-        self._width = max(self._width, len(name))
+        self._width = max(self._width, min(len(name), WIDTH_MAX))
         run_column = f"{run:>4}  " if self._show_run else ""
         pid_column = f"{pid:>7}  " if self._show_pid else ""
         return f"{run_column}{pid_column}{name:<{self._width}}  "
 
     def _name_of(self, module: bytes, func: bytes) -> tuple[str, str]:
-        short = text(func)
-        self._functions[module, func] = names = (f"{text(module)}.{short}" if module else short, short)
-        return names
+        self._functions[module, func] = found = names(text(module), text(func))
+        return found
 
     def _what(self, event: Row) -> str:
         _, run, _, pid, tid, _, kind, module, func, file, line, depth, took, args, _ = event
@@ -210,7 +223,7 @@ class TextRenderer:
             return full
         if kind == "throw":
             return f"{full}: {value}"
-        # what directly follows the line that names the function need not name it again
+        # a line right after the one that names the function need not repeat the name
         adjacent = last is not None and last[0] in ("call", "resume") and last[1:] == here[1:]
         what = (value if adjacent else f"{short}: {value}") if value else short
         if kind == "raise":

@@ -1,15 +1,15 @@
-"""Which functions have arguments: what a call of one without values is shown as."""
+"""Functions that have arguments: their calls without recorded values are shown as `f(…)`."""
 
 from __future__ import annotations
 
 from .database import Database
-from .model import Row
+from .rows import Row
 
-_LATE = 2000  # processes define in turns: smaller numbers than the highest may come this late
+_LATE = 2000  # processes take turns: a number may come so far behind the highest
 
 
 class Signatures:
-    """The functions of some runs, as far as they were read. One thread may read while others look."""
+    """The functions of some runs that were read so far. One thread may read while others look."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, bytes, bytes, bytes, int], bool] = {}
@@ -22,11 +22,11 @@ class Signatures:
         return _function(event) in self._known
 
     def has_arguments(self, event: Row) -> bool:
-        """Whether the function that an event is in has arguments, as far as that is known."""
+        """Whether the event's function is known to have arguments."""
         return self._known.get(_function(event), False)
 
     def read(self, database: Database, run: int) -> None:
-        """Adds the functions that a run has by now. Raises DatabaseError."""
+        """Adds the functions that a run has now. Raises DatabaseError."""
         highest = self._highest.get(run, 0)
         rows = database.query(
             "ibbbii",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import apsw
 import apsw.shell
 
-from .render import printable
-from .sql import EXAMPLES, TABLES, Session, read_only
-from .sql_output import TextWriter
+from ..messages import printable
+from .output import Visible
+from .sql_output import Origin, TextWriter, origins
+from .sql_session import SqlError, SqlSession, read_only
+from .sql_tables import EXAMPLES, TABLES
 
 _MODES = {"text": "text", "json": "jsonl", "csv": "csv"}
 
@@ -31,20 +34,32 @@ _Base: Any = apsw.shell.Shell  # has no types
 class Shell(_Base):  # type: ignore[misc]
     """Statements end with a semicolon, commands begin with a dot."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
         self._text = TextWriter(self._line)
-        super().__init__(db=session.connection())
+        self._origins: list[Origin] = []  # of the columns of the present statement
+        # Control characters come from the recording, or from the shell's colours. Both are escaped,
+        # in each format of rows.
+        streams = {"stdout": Visible(sys.stdout), "stderr": Visible(sys.stderr)}
+        super().__init__(db=session.connection(), **streams)
+        self.command_colour(["off"])
         self.output = self.output_text
         self.header = True
         self.prompt, self.moreprompt = "pytrace> ", "    ...> "
 
     def ask(self, format: str) -> int:
-        """Answers until the end of input. Returns the exit status."""
+        """Answers queries until the end of input. Returns the exit status."""
         self.process_command(f".mode {_MODES[format]}")
-        with suppress(OSError):  # where the history cannot be kept
+        with suppress(OSError):  # the history may not be writable
             self.cmdloop(banner(self._session.path))
         return 0
+
+    def once(self, command: str) -> None:
+        """Runs one command that begins with a dot. Raises SqlError."""
+        try:
+            self.process_command(command)
+        except self.Error as error:
+            raise SqlError(str(error), []) from error
 
     def _show(self) -> None:
         self._text.pause()
@@ -60,16 +75,21 @@ class Shell(_Base):  # type: ignore[misc]
         What a terminal would obey is shown as an escape.
         """
         if header:
-            self._text.end()  # of the statement before, in the same line
+            self._text.end()  # of the statement before it in the same line
             self._text = TextWriter(self._line, self.nullvalue)
-            self._text.begin(line)
+            self._text.begin(line, self._origins)
         else:
             self._text.row(line)
+
+    def _query_details(self, sql: str, bindings: Any) -> Any:
+        details = super()._query_details(sql, bindings)
+        self._origins = origins(getattr(details, "description_full", None) or ())
+        return details
 
     def process_sql(
         self, sql: str, bindings: Any = None, internal: bool = False, summary: Any = None
     ) -> None:
-        self._db = self._session.connection()  # another one where the file has been changed
+        self._db = self._session.connection()  # a new one if the file has changed
         self._session.watch(self._show)
         try:
             super().process_sql(sql, bindings, internal, summary)
@@ -91,13 +111,14 @@ class Shell(_Base):  # type: ignore[misc]
                 self._line(f"{name:<12}{what}")
 
     def complete_sql(self, line: str, token: str, beg: int, end: int) -> list[str]:
-        """Knows the columns of virtual tables and views, too, which are in no schema."""
-        if not self._completion_cache:  # also where apsw empties it: the schema may be another
+        """Completes also columns of virtual tables and views, which are in no schema."""
+        if not self._completion_cache:  # apsw empties it, too: the schema may have changed
             super().complete_sql("", "", 0, 0)
             words: list[list[str]] = self._completion_cache
             words[-1].extend(sorted(set(self._columns()).difference(*words)))
         found: list[str] = super().complete_sql(line, token, beg, end)
-        return found
+        # readline would show control characters as they are
+        return [word for word in found if word.isprintable()]
 
     def _columns(self) -> list[str]:
         sql = "SELECT name FROM pragma_table_xinfo(?)"

@@ -1,8 +1,8 @@
 """Starts and ends something many times, and says how long each took.
 
-`births.py KIND COUNT RESULT`: KIND is a key of KINDS below. Every child, thread or process, calls one
-function. RESULT gets JSON: a list of seconds, and the seconds of processor time that one takes on average,
-its child included.
+`births.py KIND COUNT RESULT`: KIND is a key of KINDS below. Every child, thread or process, calls
+one function. RESULT gets JSON: a list of seconds, and the seconds of processor time that one takes
+on average, its child included.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Loads a server, and prints how many requests it answered a second.
 
-`client.py PORT KIND CONNECTIONS SECONDS PROCESSOR...`: KIND is echo (a line), http (a connection for each
-request), or keep-alive (many requests on a connection). Each connection asks again as soon as it has
-its answer. The time begins when all have had one: the server may still be starting.
+`client.py PORT KIND CONNECTIONS SECONDS PROCESSOR...`: KIND is echo (a line), http (a connection
+for each request), or keep-alive (many requests on a connection). Each connection asks again as soon
+as it has its answer. The time begins when all have had one: the server may still be starting.
 """
 
 import os
@@ -62,7 +62,8 @@ def main() -> None:
     connections = [Connection(port, kind, selector) for _ in range(count)]
 
     def ask_until(enough: float) -> int:
-        """Asks until then, has all answered that was asked, and says how many requests that were."""
+        """Asks until then, has all answered that was asked, and says how many requests that
+        were."""
         before = sum(connection.count for connection in connections)
         for connection in connections:
             connection.ask()

@@ -1,4 +1,5 @@
-"""An asyncio server that answers each line with the same line: `echo_server.py FD`, a listening socket."""
+"""An asyncio server that answers each line with the same line: `echo_server.py FD`, a listening
+socket."""
 
 import asyncio
 import socket

@@ -1,8 +1,8 @@
 """Makes events flat out, when it is told to begin: `endless.py PROGRESS TIMES`.
 
-It says `ready` and waits for a line. Then it calls `burst` TIMES times, or until it is killed where that is
-0: a thousand steps each. PROGRESS is a file of 16 bytes that it maps. In it are the number of
-bursts done, and, as soon as they all are, the nanoseconds that they took.
+It says `ready` and waits for a line. Then it calls `burst` TIMES times, or until it is killed if
+that is 0: a thousand steps each. PROGRESS is a file of 16 bytes that it maps. In it are the number
+of bursts done, and, as soon as they all are, the nanoseconds that they took.
 """
 
 import mmap

@@ -1,6 +1,7 @@
 """Makes events as fast as it can, until a file is there: `flatout.py FILE`. leave_on.py records it.
 
-Every so often `mark` is called with a number, one higher each time; the last one is printed at the end.
+Every so often `mark` is called with a number, one higher each time; the last one is printed at the
+end.
 """
 
 import os

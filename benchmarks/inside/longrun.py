@@ -1,4 +1,5 @@
-"""A long program to record: objects.py and ten programs of pyperformance in turn, three threads at times.
+"""A long program to record: objects.py and ten programs of pyperformance in turn, three threads at
+times.
 
 Started by recordings.py under `pytrace`, as `longrun.py SPEC`; SPEC is JSON:
 
@@ -6,7 +7,8 @@ Started by recordings.py under `pytrace`, as `longrun.py SPEC`; SPEC is JSON:
     events     how many there shall be, at least: it goes on until that many are in the database
     programs   paths of pyperformance's programs, by name
 
-`report` is called exactly ten times, spread over the whole; nobody else is called so, or says what it says.
+`report` is called exactly ten times, spread over the whole; nobody else is called so, or says what
+it says.
 """
 
 import json
@@ -36,7 +38,7 @@ LOOPS = {
     "regex_compile": 1,
     "logging": 300,
 }
-ARGUMENTS = {"raytrace": ["--width=40", "--height=40"]}  # its image, else as long as ten of the others
+ARGUMENTS = {"raytrace": ["--width=40", "--height=40"]}  # its image: the default takes far longer
 
 Turn = Callable[[], None]
 
@@ -64,7 +66,7 @@ class Progress:
 
 @notrace
 def load(programs: dict[str, str]) -> dict[str, Turn]:
-    """What a turn of each program does."""
+    """The work of a turn of each program."""
     pyperf = import_module("pyperf")
     benches: list[Callable[[int], float]] = pyperf.benches
     turns: dict[str, Turn] = {}
@@ -90,7 +92,8 @@ def load(programs: dict[str, str]) -> dict[str, Turn]:
 
 
 def groups(names: list[str]) -> Iterator[list[str]]:
-    """Programs to run at the same time, without end; over time each of them comes as often as all others."""
+    """Programs to run at the same time, without end; over time each of them comes as often as all
+    others."""
     order = random.Random(1)
     while True:
         left = order.sample(names, len(names))

@@ -1,9 +1,9 @@
 """Makes events flat out in several threads or processes, and says exactly how many it made.
 
-`producers.py HOW COUNT TIMES RESULT`: HOW is `threads` or `processes`; COUNT of them share TIMES calls of
-`fib(18)`. Only this file is meant to be recorded. RESULT gets JSON: seconds from the first start to the
-last end, seconds of processor time of all of them, and the number of events that a recording of this
-file has, stored and lost together.
+`producers.py HOW COUNT TIMES RESULT`: HOW is `threads` or `processes`; COUNT of them share TIMES
+calls of `fib(18)`. Only this file is meant to be recorded. RESULT gets JSON: seconds from the first
+start to the last end, seconds of processor time of all of them, and the number of events that a
+recording of this file has, stored and lost together.
 """
 
 import json

@@ -1,12 +1,12 @@
-"""Asks a database questions in SQL and tells how long each took. Started by query.py as `queries.py SPEC`.
+"""Asks a database questions in SQL and tells how long each took.
 
-SPEC is JSON:
+query.py starts it as `queries.py SPEC`. SPEC is JSON:
 
-    database    a recording; or, where `plain` is true, any database: then nothing is loaded into SQLite
+    database    a recording; if `plain` is true, any database: nothing is loaded into SQLite
     questions   [[sql, [parameters, ...], repeat], ...]; each is asked with each of its parameters
                 (lists themselves), and all that `repeat` times
-    result      the file for the answers, JSON too: [[times, row], ...], one a question; the times in seconds,
-                as asked; the last row of the last time
+    result      the file for the answers, JSON too: [[times, row], ...], one a question; the times
+                in seconds, in order; `row` is the last row of the last time
 
 All rows are fetched as Python's tuples. Everything on one connection, in order.
 """
@@ -22,7 +22,7 @@ import apsw
 
 
 def connect(path: str, plain: bool) -> apsw.Connection:
-    """A connection that has the tables of events. What is attached to it can be written."""
+    """A connection that has the tables of events. Attached databases can be written."""
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(f"file:{quote(path)}?mode={'rwc' if plain else 'ro'}", flags=flags)
     if not plain:

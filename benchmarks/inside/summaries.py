@@ -1,6 +1,6 @@
-"""What the summaries of segments cost. Started by segments.py with a database, apart from the tree,
-where no module is built; prints processor time in ns, the least of several rounds, and bytes, both an
-event."""
+"""The cost of summaries of segments. Started by segments.py with a database, apart from the tree,
+where no module is built; prints processor time in ns, the least of several rounds, and bytes, both
+an event."""
 
 import sys
 import time

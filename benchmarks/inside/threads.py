@@ -1,8 +1,8 @@
 """Many threads: `threads.py HOW COUNT RESULT`.
 
-HOW is `together` (COUNT threads that are alive at once, each of which calls a function when all are there,
-and again when all have) or `after` (COUNT threads, one after the other, each calling it once). Only this
-file is meant to be recorded. RESULT gets JSON: see producers.py.
+HOW is `together` (COUNT threads that are alive at once, each of which calls a function when all are
+there, and again when all have) or `after` (COUNT threads, one after the other, each calling it
+once). Only this file is meant to be recorded. RESULT gets JSON: see producers.py.
 """
 
 import json

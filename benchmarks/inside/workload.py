@@ -27,7 +27,7 @@ def fib(n: int) -> int:
 
 
 def find(workload: str) -> Work:
-    """What does a workload so many times, and returns the seconds that it took.
+    """A function that runs a workload so many times, and returns its seconds.
 
     A program of pyperformance that has several benchmarks runs one after the other.
     """
@@ -81,7 +81,7 @@ def main() -> None:
     with open(spec["result"], "w") as result:
         json.dump({"loops": loops, "times": times, "resident": resident()}, result)
     if spec["tracer"]:
-        os._exit(0)  # saving what a peer recorded takes long, and says nothing about its cost while running
+        os._exit(0)  # a peer's saving takes long, and is no cost while the program runs
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
-"""The reader as a program: takes keys, runs their commands, draws.
+"""The reader as a program: takes keys, runs their commands, makes their effects happen, draws.
 
-One command runs at a time. Where it has to ask the database it is a task: keys that come meanwhile wait for
-it, but once it takes longer than a moment any key stops it, and the status line says how far it is.
-Everything else (new events, the calls above the first line, the minimap) is asked for in the background.
+One command runs at a time. If it has to ask the database, it is a task: keys that come meanwhile
+wait for it. Once it takes longer than a moment, any key stops it, and the status line shows its
+progress. Everything else (new events, the calls above the first line, the minimap) is asked for in
+the background.
+
+No other file knows the loop, and only main.py imports this one.
 """
 
 from __future__ import annotations
@@ -12,73 +15,52 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable
 from functools import partial
-from typing import Any
-
-import urwid
+from typing import Any, assert_never
 
 from ..database import DatabaseError
-from ..filter_tree import FilterError
-from ..model import Run, Source
-from ..signatures import Signatures
-from . import keys, live, paint
-from .actions import Actions, Mistake
-from .browser import Browser
-from .columns import several
-from .following import Following
-from .layout import Layout
-from .lines import Liner, Look
-from .model import Line
-from .outside import Outside
-from .panes import Panes
-from .places import Marks
-from .prompts import Prompts
-from .searching import Searching
-from .tasks import PATIENCE, Tasks
-from .worker import Worker
+from ..filter.tree import FilterError
+from . import effects, paint
+from .background import Background
+from .commands.command import Command, LetterCommand
+from .commands.finding import FOLD
+from .commands.help import shown
+from .commands.table import BY_KEY, PREFIXES
+from .dialogs import LIST, Dialogs
+from .effects import CommandError, Effect, Result
+from .layout import Spot, compose
+from .session import Session, Work
+from .terminal import Terminal
+from .toolkit import urwid
+from .worker import PATIENCE, Tasks, Worker
 
 _TICK = 0.1  # s
-_SIGNALS = ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130))  # and the exit statuses
+_HUNG_UP = 129  # exit status: the terminal is gone
+# signals that end the reader, with its exit statuses
+_SIGNALS = ((signal.SIGTERM, 143), (signal.SIGHUP, _HUNG_UP), (signal.SIGINT, 130))
 _COUNT_DIGITS = 12
 _WHEEL = 3  # lines
-_STAY = ("follow", "follow-until", "detail", "detail-down", "detail-up", "where", "highlight", "help")
 
 
 class App:
-    """What is open, and what is going on. start: what the first look at the database brought; read: the
-    file descriptor that says that the database thread has answers."""
+    """Runs a session on the terminal. read: the file descriptor that says that the database thread
+    has answers."""
 
-    def __init__(
-        self, path: str, worker: Worker, read: int, start: live.Start, *, ascii: bool, colours: bool
-    ) -> None:
-        self.path, self.worker, self._wake = path, worker, read
-        self.runs: list[Run] = start.runs
-        self.sources: list[Source] = start.sources
-        self.signatures = Signatures()
-        self.look = Look(ascii=ascii)
-        self.browser = Browser(start.view, self.runs, self.liner(), self._view_changed)
-        self.tasks = Tasks(worker, self._say_error, self._stopped, self._draw)
-        self.layout = Layout(plain=not colours)
-        self.panes = Panes(self.tasks)
-        self.searching, self.prompts = Searching(self), Prompts(self)
-        self.following = Following(self, start.file)
-        self.actions = Actions(self)
-        self.marks = Marks()
-        self.reopen: str | None = None  # another database, once this one is left
-        self.message: Line | None = None
-        self.slow: int | None = None  # ns
-        self.last_value: tuple[str, str] | None = None  # name and value of the argument that `a` looks for
-        self.repeated = False  # the same command comes again
+    def __init__(self, session: Session, worker: Worker, read: int) -> None:
+        self._session, self._worker, self._wake = session, worker, read
+        self._tasks = Tasks(worker, self._perform, self._say_error, session.browser.clamp, self._draw)
+        self._background = Background(session, self._tasks, self._perform)
+        self._dialogs = Dialogs(session, self._run)
+        self.reopen: str | None = None  # another database to open after this one
         self._count = ""  # digits typed so far
         self._prefix = ""  # a key that waits for another one
         self._pasting = False
         self._last_command = ""
-        self._resized = False  # and the events for it are not there yet
-        self._colours = colours
+        self._spots: list[Spot] = []  # the thing that each row of the screen belongs to
+        self._resized = False  # and the events for the new size are not there yet
         self._keys: deque[str | tuple[Any, ...]] = deque()
         self._status = 0
-        # tells whoever started us, such as a test, that all keys are handled and the screen is drawn
+        # tells the process that started us, such as a test, that all keys are handled and drawn
         self._idle_fd = int(os.environ.get("PYTRACE_IDLE_FD") or -1)
         self._owed = True
 
@@ -86,9 +68,8 @@ class App:
 
     def run(self) -> int:
         """Shows the screen until the reader is left. Returns the exit status."""
-        self._screen = screen = paint.Screen(bracketed_paste_mode=True)
-        screen.set_terminal_properties(colors=16 if self._colours else 1)
-        self.outside = Outside(screen)
+        self._screen = screen = paint.Screen(self._session.plain)
+        self._terminal = Terminal(screen)
         self._surface = paint.Surface(self._compose, self._below)
         self._loop = loop = urwid.MainLoop(
             self._surface,
@@ -103,44 +84,52 @@ class App:
         }
         try:
             loop.set_alarm_in(0, self._begun)
-            self._fit(*screen.get_cols_rows())
-            self.tasks.run(self.browser.settle())
+            self._session.fit(*screen.get_cols_rows())
+            self._tasks.run(self._session.begin())
             loop.run()
         except urwid.ExitMainLoop:
             pass  # a signal, before there was a loop
         except (RuntimeError, OSError) as error:  # the terminal is gone
             if isinstance(error, RuntimeError) and "stdin" not in str(error):
                 raise
-            self._status = 129
-            # what could not be written must not fail again when Python ends
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            self._status = _HUNG_UP
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
+        if self._status == _HUNG_UP:  # else buffered output fails again later
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return self._status
 
     def _begun(self, *_: object) -> None:
-        if not gc.isenabled():  # what is there now stays: no collection needs to look at it
+        if not gc.isenabled():  # present objects stay: no collection needs to scan them
             gc.freeze()
             gc.enable()
-        # from here on, so that it comes behind the loop's own, which draws
+        # registered here, to run after the loop's own handler, which draws
         self._loop.event_loop.enter_idle(self._idle)
-        self._loop.set_alarm_in(0, self._tick)  # what it asks for must not hold up the first screen
+        self._loop.set_alarm_in(0, self._tick)  # its questions must not delay the first screen
 
     def _tick(self, *_: object) -> None:
-        self.following.look()
-        if self.tasks.busy > PATIENCE:
+        self._background.is_covered = self._dialogs.covers
+        self._background.look()
+        if self._dialogs.look(self._counting()) or self._tasks.busy > PATIENCE:
             self._draw()
         self._loop.set_alarm_in(_TICK, self._tick)
+
+    def _counting(self) -> str | None:
+        """How far the question of the list is that is shown."""
+        if LIST not in self._tasks.asked():
+            return None
+        opened, segments = self._tasks.progress
+        return f"counting{f' {opened * 100 // segments}%' if segments else ''}"
 
     def _idle(self) -> None:
         self._settle_size()
         if (
             self._owed
-            and self.following.has_looked
+            and self._background.has_looked
             and not self._keys
-            and not self.tasks.is_running
-            and not self.tasks.asked() - {"pulse", "minimap"}
+            and not self._tasks.is_running
+            and not self._tasks.asked() - {"pulse", "minimap"}
         ):
             self._owed = False
             if self._idle_fd >= 0:
@@ -152,24 +141,85 @@ class App:
 
     def _woken(self) -> None:
         os.read(self._wake, 1 << 16)
-        self.worker.deliver()
+        self._worker.deliver()
         self._pump()
 
-    def quit(self) -> None:
-        """Ends the reader."""
-        raise urwid.ExitMainLoop
+    # ---- effects ----
 
-    def open(self, path: str) -> None:
-        """Ends the reader, to read another database."""
-        self.reopen = path
-        raise urwid.ExitMainLoop
+    def _run(self, result: Result) -> None:
+        """Makes the effects of a command happen."""
+        if result is not None:
+            for effect in result if isinstance(result, (tuple, list)) else (result,):
+                self._perform(effect)
+
+    def _perform(self, effect: Effect) -> None:
+        session, tasks, dialogs = self._session, self._tasks, self._dialogs
+        match effect:
+            case effects.RunTask(task):
+                tasks.run(task)
+            case effects.Say(text, style):
+                session.say(text, style)
+            case effects.Ask():
+                dialogs.ask(effect)
+            case effects.RefreshPrompt():
+                dialogs.refresh()
+            case effects.Choose():
+                dialogs.choose(effect)
+            case effects.ShowPage():
+                dialogs.show(effect)
+            case effects.ShowList():
+                dialogs.show_list(effect)
+            case effects.InBackground(name, question, then):
+                tasks.ask(name, question, lambda answer: self._run_beside(then(answer)))
+            case effects.TakeBack(name):
+                tasks.take_back(name)
+            case effects.Follow(until_hit):
+                self._background.follow(until_hit)
+            case effects.ReadAnew():
+                self._screen.clear()
+                session.panes.forget()
+                session.change_display(session.display)
+                self._background.forget(anew=True)
+            case effects.ShowLanes():
+                dialogs.show_lanes(effect)
+            case effects.Copy(text, what, file):
+                try:
+                    session.say(self._terminal.copy(text, what, file))
+                except FileExistsError:
+                    raise CommandError(f"{file} is there already") from None
+            case effects.Execute(command):
+                problem = self._terminal.call([*command])
+                if problem:
+                    raise CommandError(problem)
+            case effects.Bell():
+                self._terminal.bell()
+            case effects.Open(path):
+                self.reopen = path
+                raise urwid.ExitMainLoop
+            case effects.Quit():
+                raise urwid.ExitMainLoop
+            case _:
+                assert_never(effect)
+
+    def _run_beside(self, result: Result) -> None:
+        """The same for the effects of a question in the background."""
+        if not (isinstance(result, effects.RunTask) and self._tasks.is_running):
+            self._run(result)
+
+    def _say_error(self, error: Exception) -> None:
+        if isinstance(error, FilterError):
+            self._session.say(f"this filter cannot be read: {error.problem} {error.hint}", "error")
+        elif isinstance(error, (DatabaseError, ValueError, OSError)) or _is_ours(error):
+            self._session.say(str(error), "error")
+        else:
+            raise error
 
     # ---- keys ----
 
     def _input(self, pressed: list[Any], raw: list[int]) -> list[Any]:
         for key in pressed:
             if key == "window resize":
-                self._fit(*self._screen.get_cols_rows())
+                self._session.fit(*self._screen.get_cols_rows())
                 self._resized = True
             else:
                 self._keys.append(key)
@@ -177,36 +227,36 @@ class App:
         if pressed:  # else it is the beginning of a key
             self._owed = True
             self._pump()
-        return [key for key in pressed if key == "window resize"]  # which urwid has to know, too
+        return [key for key in pressed if key == "window resize"]  # urwid has to know it, too
 
     def _settle_size(self) -> None:
-        if self._resized and not self.tasks.is_running:
+        if self._resized and not self._tasks.is_running:
             self._resized = False
-            self.tasks.run(self.browser.settle())
+            self._tasks.run(self._session.browser.settle())
 
     def _pump(self) -> None:
-        """Handles the keys that came, as far as nothing stands before them."""
+        """Handles the keys that came, until one has to wait."""
         while self._keys:
-            if not self.tasks.is_running:
+            if not self._tasks.is_running:
                 self._key(self._keys.popleft())
-            elif self.tasks.busy < PATIENCE:
-                return  # it will be done in a moment
+            elif self._tasks.busy < PATIENCE:
+                return  # the task ends in a moment
             else:
-                self.tasks.stop()
-                if not self.prompts.is_open and self._keys[0] not in ("q", "Q"):
+                self._tasks.stop()
+                if not self._dialogs.is_open and self._keys[0] not in ("q", "Q"):
                     self._keys.popleft()
-                    self.say("stopped")
-            # what has to be asked for is drawn when it is there; drawing now would only hold up its thread
-            if self.prompts.is_open or not self.tasks.is_running:
+                    self._session.say("stopped")
+            # a running task draws when its answer comes; drawing now would only delay its thread
+            if self._dialogs.is_open or not self._tasks.is_running:
                 self._draw()
 
     def _key(self, key: str | tuple[Any, ...]) -> None:
-        self.message = None
+        self._session.message = None
         try:
             if isinstance(key, tuple):
                 self._mouse(*key)
-            elif self.prompts.is_open:
-                self.prompts.key(key)
+            elif self._dialogs.is_open:
+                self._dialogs.key(key)
             else:
                 self._command_key(key)
         except urwid.ExitMainLoop:
@@ -225,197 +275,107 @@ class App:
             self._count = (self._count + key)[:_COUNT_DIGITS]
         elif key in ("esc", "ctrl c"):
             self._count = ""
-            self.following.stop()
-        elif key in keys.PREFIXES:
+            self._session.stop_following()
+        elif key in PREFIXES:
             self._count, self._prefix = "", key
         else:
-            command = keys.BY_KEY.get(key)
             count, self._count = int(self._count) if self._count else None, ""
-            if command is None:
-                self.say(f"{keys.shown(key)} has no meaning here: h shows the keys")
+            command = BY_KEY.get(key)
+            if isinstance(command, Command):
+                self._command(command, count)
             else:
-                self.command(command.name, count)
+                self._session.say(f"{shown(key)} has no meaning here: h shows the keys")
 
     def _prefixed(self, prefix: str, key: str) -> None:
         self._prefix = ""
         if key in ("esc", "ctrl c", "ctrl g"):
             return
-        if prefix == "Z":
-            if key == "Z":
-                self.quit()
-            return
-        if prefix != "m":
-            self.following.stop()
-        take = {"m": self.actions.mark, "'": self.actions.to_mark, "-": self.actions.switch}[prefix]
-        self._do(take, key)
+        command = BY_KEY.get(prefix) or BY_KEY.get(prefix + key)
+        if isinstance(command, LetterCommand):
+            if not command.stays:
+                self._session.stop_following()
+            self._run(command.do(self._session, key))
+        elif isinstance(command, Command):
+            self._command(command, None)
 
-    def command(self, name: str, count: int | None) -> None:
-        """Does what the command of this name does."""
-        self.repeated, self._last_command = name == self._last_command, name
-        if name not in _STAY:
-            self.following.stop()
-        self._do(getattr(self.actions, name.replace("-", "_")), count)
-
-    def _do(self, action: Callable[[Any], Any], argument: object) -> None:
-        made = action(argument)
-        if made is not None:
-            self.tasks.run(made)
-
-    def _stopped(self) -> None:
-        """A task ended before it was done."""
-        self.browser.clamp()
+    def _command(self, command: Command, count: int | None) -> None:
+        session = self._session
+        session.repeated, self._last_command = command.name == self._last_command, command.name
+        session.hints.used(command.name)
+        if not command.stays:
+            session.stop_following()
+        self._run(command.do(session, count))
 
     # ---- the mouse ----
 
     def _mouse(self, event: str, button: int, column: int, row: int) -> None:
-        if self.prompts.is_open:
-            self.prompts.mouse(event, button, column, row)
+        if self._dialogs.is_open:
+            self._dialogs.mouse(event, button, column, row)
         elif event == "mouse press" and button in (4, 5):
             lines = -_WHEEL if button == 4 else _WHEEL
-            if self.layout.at(row) == "detail":
-                self.panes.scroll(lines)
+            if self._spot(column, row) == "detail":
+                self._session.panes.scroll(lines)
             else:
-                self.following.stop()
-                self.tasks.run(self.browser.scroll(lines))
+                self._session.stop_following()
+                self._tasks.run(self._session.browser.scroll(lines))
         elif event == "mouse press" and button == 1:
             self._click(column, row)
 
+    def _spot(self, column: int, row: int) -> Spot:
+        """The thing that a place on the screen belongs to."""
+        spot = self._spots[row] if 0 <= row < len(self._spots) else None
+        is_of_events = spot is None or isinstance(spot, int)
+        return "detail" if is_of_events and column >= self._session.parts.event_columns else spot
+
     def _click(self, column: int, row: int) -> None:
-        what, browser, timeline = self.layout.at(row), self.browser, self.following.timeline
-        if what == "minimap" and timeline is not None:
-            from .minimap import time_of_cell
+        what, session, browser = self._spot(column, row), self._session, self._session.browser
+        if isinstance(what, int) and what == browser.cursor:
+            item = browser.items[what]
+            if item.row[6] == "call" or item.stretch is not None:
+                self._command(FOLD, None)  # what Enter does
+                return
+        if what == "minimap" and session.timeline is not None:
+            from .timeline import time_of_cell
 
-            self.following.stop()
-            browser.trail.push(browser.place())
-            at = time_of_cell(timeline, column, self.layout.width)
-            self.tasks.run(browser.show((at, 0), 0))
+            session.stop_following()
+            browser.remember()
+            at = time_of_cell(session.timeline, column, session.parts.width)
+            self._tasks.run(browser.show((at, 0), 0))
+        elif what == "about" and session.fates is not None and session.fates.found:
+            command = BY_KEY["E"]  # "E goes there"
+            assert isinstance(command, Command)
+            self._command(command, None)
         elif isinstance(what, int):
-            if what == browser.cursor and browser.items[what].row[6] == "call":
-                self.command("fold", None)
-            else:
-                self.following.stop()
-                browser.cursor = what
-                browser.clamp()
+            session.stop_following()
+            browser.cursor = what
+            browser.clamp()
         elif isinstance(what, tuple):
-            self.following.stop()
-            self.tasks.run(browser.go(what))
-
-    # ---- what is said ----
-
-    def say(self, text: str, style: str = "note") -> None:
-        """A message at the bottom, until the next key."""
-        from .text import shown
-
-        text = shown(" ".join(text.split("\n")), self.look.ascii)
-        self.message = Line(text, ((0, len(text), style),))
-
-    def _say_error(self, error: Exception) -> None:
-        if isinstance(error, FilterError):
-            self.say(f"this filter cannot be read: {error.problem} {error.hint}", "error")
-        elif isinstance(error, (Mistake, DatabaseError, ValueError, OSError)) or _is_ours(error):
-            self.say(str(error), "error")
-        else:
-            raise error
-
-    def message_line(self) -> Line:
-        """What was said last, or what is being typed."""
-        return self.message or Line(self._count + self._prefix)
-
-    def nothing(self) -> list[Line]:
-        """What stands where there are no events."""
-        view = self.browser.view
-        if view.filter is not None:
-            return [Line("-- no event meets the filter --")]
-        if view.folds.level is not None:
-            return [Line("-- no events on these levels of calls: . shows one more --")]
-        if not self.runs:
-            return [
-                Line(
-                    "-- nothing has been recorded yet: pytrace script.py; it is shown as soon as it comes --"
-                )
-            ]
-        if self.following.is_live():
-            return [Line("-- the program has begun; there are no events yet --")]
-        return [Line("-- nothing was recorded in this run --"), *self.browser.footer]
+            session.stop_following()
+            self._tasks.run(browser.go(what))
 
     # ---- drawing ----
 
     def _draw(self) -> None:
         self._surface._invalidate()
 
-    def _fit(self, width: int, height: int) -> None:
-        self.browser.resize(*self.layout.sized(width, height))
-
     def _compose(self, width: int, height: int, below: int) -> urwid.Canvas:
-        page = None if self.layout.is_too_small else self.prompts.page(width, height)
+        session = self._session
+        page = None if session.parts.is_too_small else self._dialogs.page(width, height)
         if page is not None:
             return page
-        self._want()
-        rows = self.layout.compose(self, height - below)
+        self._background.want()
+        busy = self._tasks.busy
+        session.work = Work(busy, *self._tasks.progress) if busy > PATIENCE else None
+        session.typed = self._count + self._prefix
+        rows, self._spots = compose(session, height - below)
         rows.fill(height - below)
         return rows.canvas()
 
     def _below(self, width: int, height: int) -> urwid.Canvas | None:
-        if (width, height) != (self.layout.width, self.layout.height):
-            self._fit(width, height)
-        return None if self.layout.is_too_small else self.prompts.below(width, height)
-
-    def _want(self) -> None:
-        """Asks for what the screen shows besides the events, where it is not the right one yet."""
-        if self.tasks.is_running:
-            return
-        shown = self.browser.shown()
-        self.panes.want(
-            shown[0].row if shown else None,
-            self.layout.stack_rows,
-            self.browser.current,
-            self.layout.panes["detail"],
-        )
-
-    def toggle(self, pane: str) -> bool:
-        """Shows a pane, or no longer. Returns which of both."""
-        shown = self.layout.toggle(pane)
-        self._fit(self.layout.width, self.layout.height)
-        self.panes.forget()
-        return shown
-
-    def _view_changed(self) -> None:
-        """Another run or filter is shown."""
-        self.panes.forget()
-        self.following.forget()
-
-    def forget(self) -> None:
-        """Everything is to be read and drawn anew."""
-        self._screen.clear()
-        self.panes.forget()
-        self.change_look(self.look)
-        self.following.forget(anew=True)
-
-    # ---- runs and lines ----
-
-    def runs_shown(self) -> list[Run]:
-        """The run that is shown, or all."""
-        return [run for run in self.runs if self.browser.view.run in (None, run.id)]
-
-    def run_here(self) -> Run | None:
-        """The run of the event under the cursor, or the newest that is shown."""
-        item = self.browser.current
-        here = [run for run in self.runs_shown() if item is None or run.id == item.row[1]]
-        return here[-1] if here else None
-
-    def liner(self) -> Liner:
-        """What makes lines of events, by the switches of now."""
-        return Liner(self.look, self.sources, self.runs, self.signatures.has_arguments)
-
-    def change_look(self, look: Look) -> None:
-        """Lines look different from now on."""
-        self.look = look
-        self.browser.look_different(self.liner())
-
-    def is_shown(self, column: str) -> bool:
-        """Whether threads or processes have a column: by the switch, or since there are several."""
-        switched = getattr(self.look, column)
-        return several(self.sources)[column] if switched is None else bool(switched)
+        parts = self._session.parts
+        if (width, height) != (parts.width, parts.height):
+            self._session.fit(width, height)
+        return None if parts.is_too_small else self._dialogs.below(width, height)
 
 
 def _is_ours(error: Exception) -> bool:

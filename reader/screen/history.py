@@ -1,8 +1,9 @@
-"""What was typed into a prompt earlier, also by other readers: a file for each kind of prompt.
+"""What earlier readers were told, and others that run: a file for the lines of each kind of prompt,
+and one for the keys that were used (hints.py).
 
-Called by prompts.py. The files are in $XDG_STATE_HOME/pytrace (~/.local/state/pytrace), for their owner
-alone: what is asked of a recording may say as much as the recording does. $PYTRACE_HISTORY=off keeps
-nothing. Where nothing can be read or kept, lines last as long as the reader; nobody is told.
+The files are in $XDG_STATE_HOME/pytrace (~/.local/state/pytrace), for their owner alone: questions
+to a recording may tell as much as the recording. $PYTRACE_HISTORY=off keeps nothing. If the files
+cannot be read or written, lines last as long as the reader, without a message.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class History:
             self._rewrite()
 
     def lines(self) -> list[str]:
-        """The oldest first, each once."""
+        """The lines, the oldest first, each once."""
         return list(self._lines)
 
     def add(self, line: str) -> None:
@@ -41,7 +42,8 @@ class History:
                 _append(self._path, line)
 
     def _rewrite(self) -> None:
-        """Leaves only what is kept. A line that another reader adds in this very moment may be lost."""
+        """Rewrites the file with the kept lines. A line that another reader adds in this moment may
+        be lost."""
         assert self._path
         new = f"{self._path}.{os.getpid()}"
         try:
@@ -55,11 +57,11 @@ class History:
 
 
 def _path(name: str, environ: Mapping[str, str]) -> str | None:
-    """None: nothing is kept."""
+    """The path of a history file. None: nothing is kept."""
     if environ.get("PYTRACE_HISTORY", "").lower() in ("off", "0", "no"):
         return None
     state = environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(state):  # it is to be ignored then, as XDG has it
+    if not os.path.isabs(state):  # XDG: such a path is ignored
         home = environ.get("HOME", "")
         if not os.path.isabs(home):
             return None
@@ -78,7 +80,7 @@ def _open(path: str, flags: int) -> int:
 
 
 def _read(path: str) -> tuple[list[str], bool]:
-    """Its lines, and whether that is all there is."""
+    """The file's lines, and whether these are all."""
     try:
         with open(_open(path, os.O_RDONLY), "rb") as file:
             before = max(os.fstat(file.fileno()).st_size - _READ_MAX, 0)
@@ -92,7 +94,7 @@ def _read(path: str) -> tuple[list[str], bool]:
 
 
 def _append(path: str, line: str) -> None:
-    """In one write, so that lines of two readers do not mix. Raises OSError."""
+    """Appends a line in one write, so that lines of two readers do not mix. Raises OSError."""
     os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
     file = _open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
@@ -106,6 +108,6 @@ def _fits(line: str) -> bool:
 
 
 def _kept(lines: Iterable[str]) -> list[str]:
-    """The newest of them, each where it stands last."""
+    """The newest lines, each at its last place."""
     newest = list(dict.fromkeys(reversed([*lines])))[:KEPT]
     return newest[::-1]

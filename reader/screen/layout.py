@@ -1,187 +1,275 @@
-"""What stands where on the screen, from the top: the minimap, the calls that are open above the first
-line, the events, the pane about one of them, the status line, and a line for messages and prompts.
+"""The layout of the screen, from the top: the minimap, what the recording is, the calls that are
+open above the first line, the events, the pane about one of them, the status line, and a line for
+messages and prompts. The layout depends on the session alone.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+import os
+from collections.abc import Sequence
+from typing import TypeAlias
 
-from ..model import Row
-from .model import Item, Line
+from ..rows import Row, level_of
+from ..stretches import ALL
+from .lines import clock
+from .live import ended
 from .paint import Rows
-from .status import status_line
-from .text import Markup, fold, part, with_hits
+from .session import Session, Work
+from .text import Line, Markup, begins, cells, chop, fold, part, with_hits
+from .view import Item
 
-if TYPE_CHECKING:
-    from .app import App
-
-_STACK_MAX = 3
-_ROOMY = 12  # rows: there is room for more than events
-_LONG_MESSAGE = 4  # rows, at most
-_SMALLEST = (10, 3)
-# What a row of the screen belongs to: the minimap, a call of the stack, an item's index, the detail pane
+# The thing that a row of the screen belongs to: the minimap, what the recording is ("about"), a
+# call of the stack, an item's index, the detail pane
 Spot: TypeAlias = "str | Row | int | None"
+_LEAST_COMMAND = 20  # cells
 
 
-class Layout:
-    """The parts and their heights. plain: the terminal shows no colours."""
+def compose(session: Session, height: int) -> tuple[Rows, list[Spot]]:
+    """The screen's rows, and the thing that each belongs to. There are fewer rows if a prompt takes
+    some."""
+    composed = _Composed(session, height)
+    return composed.rows, composed.spots
 
-    def __init__(self, plain: bool) -> None:
-        self.plain = plain
-        self.width, self.height = 80, 24
-        self.panes = {"minimap": True, "stack": True, "detail": False}
-        self.minimap_rows = self.stack_rows = self.detail_rows = 0
-        self._spots: list[Spot] = []
 
-    @property
-    def is_too_small(self) -> bool:
-        return self.width < _SMALLEST[0] or self.height < _SMALLEST[1]
-
-    def toggle(self, pane: str) -> bool:
-        """Returns whether it is shown from now on."""
-        self.panes[pane] = not self.panes[pane]
-        return self.panes[pane]
-
-    def sized(self, width: int, height: int) -> tuple[int, int]:
-        """The screen has this size. Returns width and height of the part with the events."""
-        self.width, self.height = width, height
-        roomy = height >= _ROOMY
-        self.minimap_rows = int(roomy and self.panes["minimap"])
-        self.stack_rows = min(_STACK_MAX, height // 8) if roomy and self.panes["stack"] else 0
-        left = height - self.minimap_rows - self.stack_rows - 1 - self._message_rows
-        self.detail_rows = max(left // 2, 1) if self.panes["detail"] and left >= 4 else 0
-        return width, max(left - self.detail_rows, 1)
-
-    @property
-    def _message_rows(self) -> int:
-        return 1 if self.height >= 5 else 0
-
-    @property
-    def _most_message_rows(self) -> int:
-        """A long message stands over the last events until the next key."""
-        return _LONG_MESSAGE if self.height >= _ROOMY else self._message_rows
-
-    # ---- drawing ----
-
-    def compose(self, app: App, height: int) -> Rows:
-        """The screen's rows; where a prompt takes some of them, fewer than there are."""
-        rows = Rows(self.width)
-        self._spots = []
-        if self.is_too_small:
-            rows.line(Line("too small a screen"))
-            return rows
-        prompted = height < self.height  # then the prompt stands where messages do
-        message = fold(app.message_line(), self.width)[: self._most_message_rows]
-        below = self.detail_rows + 1 + (0 if prompted else len(message))
-        self._minimap(app, rows)
-        self._stack(app, rows)
-        self._events(app, rows, max(height - len(rows) - below, 0))
-        self._detail(app, rows)
-        above = height - 1 - (0 if prompted else len(message))
-        if len(rows) > above:
-            rows.fill(above)
-        self._status(app, rows, message, prompted)
-        return rows
-
-    def _minimap(self, app: App, rows: Rows) -> None:
-        if not self.minimap_rows:
+class _Composed:
+    def __init__(self, session: Session, height: int) -> None:
+        parts = session.parts
+        self.session, self.parts = session, parts
+        self.rows, self.spots = Rows(parts.width), list[Spot]()
+        if parts.is_too_small:
+            self.rows.line(Line("too small a screen"))
             return
-        timeline = app.following.timeline
-        if timeline is None or not timeline.events:
-            rows.line(Line(""))
+        prompted = height < parts.height  # the prompt is in the place of messages
+        message = fold(session.message_line(), parts.width)[: parts.most_message_rows]
+        below = parts.detail_rows + 1 + (0 if prompted else len(message))
+        if parts.minimap_rows:
+            self._minimap()
+        if parts.about_rows:
+            self._add(about_line(session), "about")
+        self._stack()
+        room = max(height - len(self.rows) - below, 0)
+        if parts.detail_columns:
+            self._events_and_detail(room)
         else:
-            from .minimap import minimap
+            self._events(room)
+        if parts.detail_rows:
+            self._detail(parts.detail_rows)
+        above = height - 1 - (0 if prompted else len(message))
+        if len(self.rows) > above:
+            self.rows.fill(above)
+        self._status(message, prompted)
 
-            shown = app.browser.shown()
-            places = [
-                timeline.part(item.row[2]) for item in (*shown[:1], app.browser.current, *shown[-1:]) if item
-            ]
-            top, here, bottom = places or (0.0, 0.0, 0.0)
-            found = app.searching.found_at if app.searching.highlight else ()
+    def _add(self, line: Line, spot: Spot, on: str = "") -> None:
+        self.rows.line(line, on)
+        self.spots.append(spot)
+
+    def _minimap(self) -> None:
+        session, timeline = self.session, self.session.timeline
+        line = Line("")
+        if timeline is not None and timeline.events:
+            from .timeline import minimap
+
+            browser, search = session.browser, session.search
+            top = here = bottom = 0.0
+            shown, current = browser.shown(), browser.current
+            if shown and current:
+                top, here, bottom = (timeline.part(item.row[2]) for item in (shown[0], current, shown[-1]))
+            found = search.found_at if search.highlight else ()
             hits = [timeline.part(time) for time in found if timeline.first <= time <= timeline.last]
-            cells = app.following.cells(self.width)
-            rows.line(minimap(cells, here, (top, bottom), hits, ascii=app.look.ascii, plain=self.plain))
-        self._spots.append("minimap")
+            ascii, plain = session.display.ascii, session.plain
+            fates = session.fates.found if session.fates else ()
+            uncaught = [timeline.part(each.raised[2]) for each in fates]
+            line = minimap(session.cells, here, (top, bottom), hits, uncaught, ascii=ascii, plain=plain)
+        self._add(line, "minimap")
 
-    def _stack(self, app: App, rows: Rows) -> None:
-        if not self.stack_rows:
-            return
-        calls = app.panes.stack[-self.stack_rows :] if app.browser.items else []
+    def _stack(self) -> None:
+        browser = self.session.browser
+        rows = browser.stack_rows()
+        calls = self.session.panes.stack[-rows:] if rows and browser.items else []
+        for _ in range(rows - len(calls)):
+            self._add(Line(""), None)
         for place, call in enumerate(calls):
-            line = _outdented(app.browser.line(Item(call)))
-            if place == 0 and call[11]:
-                line = _after(f"({call[11]}) ", line)
-            rows.line(line, "bar")
-            self._spots.append(call)
-        for _ in range(self.stack_rows - len(calls)):
-            rows.line(Line(""))
-            self._spots.append(None)
+            depth = level_of(call) if place == 0 else 0
+            above = f"({depth}) " if depth else ""
+            number = f"({level_of(call)}) " if level_of(call) > self.session.display.levels else ""
+            self._add(_outdented(browser.line(Item(call)), above, number), call, "bar")
 
-    def _events(self, app: App, rows: Rows, height: int) -> None:
-        browser = app.browser
-        room = len(rows) + height
+    def _events(self, height: int) -> None:
+        session, browser = self.session, self.session.browser
+        room = len(self.rows) + height
         if browser.header_rows():
-            for line in browser.header:
-                if len(rows) < room:
-                    rows.line(line)
-                    self._spots.append(None)
+            self._beside(browser.header, room)
         first = browser.first_shown
         for index, item in enumerate(browser.shown(), first):
-            line = browser.line(item)
-            hits = app.searching.hits(line)
+            line = self._by_fate(browser.line(item), item)
+            hits = session.hits(line)
             if hits:
                 line = with_hits(line, hits)
-            for row in browser.laid_out(line):
-                if len(rows) < room:
-                    rows.add(row, "cursor" if index == browser.cursor else "")
-                    self._spots.append(index)
+            for row in browser.laid_out(line, hits):
+                if len(self.rows) < room:
+                    self.rows.add(row, "cursor" if index == browser.cursor else "")
+                    self.spots.append(index)
         if browser.ended and first + len(browser.shown()) >= len(browser.items):
-            for line in browser.footer if browser.items else app.nothing():
-                if len(rows) < room:
-                    rows.line(line)
-                    self._spots.append(None)
-        while len(rows) < room:
-            rows.line(Line(""))
-            self._spots.append(None)
+            self._beside(browser.footer if browser.items else nothing(session), room)
+        while len(self.rows) < room:
+            self._add(Line(""), None)
 
-    def _detail(self, app: App, rows: Rows) -> None:
-        if not self.detail_rows:
-            return
+    def _by_fate(self, line: Line, item: Item) -> Line:
+        """The line of an exception that was caught is less loud."""
+        fates, row = self.session.fates, item.outcome if item.closed and item.outcome else item.row
+        if fates is None or fates.is_uncaught(row) is not False:
+            return line
+        spans = (
+            (a, b, "handled" if style in ("exception", "raise") else style) for a, b, style in line.spans
+        )
+        return line._replace(spans=tuple(spans))
+
+    def _beside(self, lines: Sequence[Line], room: int) -> None:
+        for line in lines:
+            if len(self.rows) < room:
+                self._add(line, None)
+
+    def _events_and_detail(self, height: int) -> None:
+        """Both side by side."""
+        whole = self.rows
+        events = self.rows = Rows(self.parts.event_columns)
+        self._events(height)
+        spots = self.spots.copy()
+        detail = self.rows = Rows(self.parts.detail_columns)
+        if height:
+            self._detail(height)
+        self.rows, self.spots = whole, spots
+        self.rows.side_by_side(events, Markup([("dim", self.session.display.own("│"))], 1), detail)
+
+    def _detail(self, height: int) -> None:
+        session, width = self.session, self.rows.width
+        panes, display = session.panes, session.display
         title = " event "
-        rows.line(Line(title + ("-" if app.look.ascii else "─") * (self.width - len(title))), "bar")
+        self._add(Line(title + ("-" if display.ascii else "─") * (width - len(title))), "detail", "bar")
         lines: list[Line] = []
-        if app.panes.detail is not None:
+        if panes.detail is not None:
             from .detail import detail_lines
 
-            lines = detail_lines(app.panes.detail, self.width, app.look)
-        app.panes.top = top = max(min(app.panes.top, len(lines) - self.detail_rows + 1), 0)
-        shown = lines[top : top + self.detail_rows - 1]
-        for line in shown + [Line("")] * (self.detail_rows - 1 - len(shown)):
-            rows.line(line)
-        self._spots += ["detail"] * self.detail_rows
+            lines = detail_lines(panes.detail, width, display, height - 1)
+        panes.top = top = max(min(panes.top, len(lines) - height + 1), 0)
+        shown = lines[top : top + height - 1]
+        for line in shown + [Line("")] * (height - 1 - len(shown)):
+            self._add(line, "detail")
 
-    def _status(self, app: App, rows: Rows, message: list[Markup], prompted: bool) -> None:
-        if not self._message_rows and app.message is not None:
-            rows.line(app.message)
+    def _status(self, message: list[Markup], prompted: bool) -> None:
+        said = self.session.message
+        if not self.parts.message_rows and said is not None:
+            self.rows.line(said)
             return
-        rows.line(status_line(app), "bar")
+        self.rows.line(status_line(self.session), "bar")
         if not prompted:
             for row in message:
-                rows.add(row)
-
-    # ---- clicking ----
-
-    def at(self, row: int) -> Spot:
-        """What a row of the screen belongs to."""
-        return self._spots[row] if 0 <= row < len(self._spots) else None
+                self.rows.add(row)
 
 
-def _after(text: str, line: Line) -> Line:
-    return part(line, 0, len(line.text), text)
+def nothing(session: Session) -> list[Line]:
+    """The lines that replace events if there are none."""
+    view = session.browser.view
+    if view.folding.level is None and view.filter is not None:
+        return [Line("-- no event meets the filter --")]
+    if view.folding.level is not None:
+        return [Line("-- no events on these levels of calls: . shows one more --")]
+    if not session.runs:
+        return [
+            Line("-- nothing has been recorded yet: pytrace script.py; it is shown as soon as it comes --")
+        ]
+    if session.is_live():
+        return [Line("-- the program has begun; there are no events yet --")]
+    return [Line("-- nothing was recorded in this run --"), *session.browser.footer]
 
 
-def _outdented(line: Line) -> Line:
-    """A line without its indentation: in the stack each call is in the one above it."""
-    columns, rest = part(line, 0, line.fixed), line.text[line.fixed :]
-    text = part(line, line.fixed + len(rest) - len(rest.lstrip(" ")), len(line.text), columns.text)
+def status_line(session: Session) -> Line:
+    """Database, run, time, per cent, LIVE, filter, search, losses near, and the running work."""
+    parts: list[tuple[str, str]] = [("title", os.path.basename(session.path) or session.path)]
+    browser, view, runs = session.browser, session.browser.view, session.runs
+    if view.run is None:
+        parts.append(("", "all runs" if runs else "no recording yet"))
+    elif len(runs) > 1:
+        parts.append(("", f"run {view.run} of {len(runs)}"))
+    if browser.current is not None:
+        parts.append(("", clock(browser.current.row[2])))
+    percent = session.percent()
+    if percent is not None:
+        parts.append(("", f"{percent:.0f}%"))
+    if session.is_following:
+        parts.append(("key", "FOLLOWING UNTIL FOUND" if session.until_hit else "FOLLOWING"))
+    elif session.is_live():
+        parts.append(("key", "LIVE"))
+    lost = session.lost_near()
+    if lost:
+        parts.append(("lost", f"{lost:,} lost near here"))
+    if session.work is not None:
+        parts.append(("note", _working(session.work)))
+    if view.filter is not None:
+        parts.append(("note", f"filter: {' '.join(view.filter.text.split())}"))
+    if session.search.pattern is not None:
+        parts.append(("", session.search.text()))
+    if view.scope is not ALL:
+        parts.append(("key", f"{view.scope.name} (M: all)"))
+    if view.folding.level is not None:
+        parts.append(("", f"levels: {view.folding.level + 1}"))
+    if browser.left:
+        parts.append(("", f"column {browser.left + 1}"))
+    line = _side_by_side(session, parts)
+    return _with_hints(line, list(session.hints.left.values()), session.parts.width)
+
+
+def _side_by_side(session: Session, parts: Sequence[tuple[str, str]]) -> Line:
+    """Texts with their styles, in one line."""
+    text, spans = "", []
+    for style, what in parts:
+        what = session.display.shown(what)
+        text += "  " if text else ""
+        if style:
+            spans.append((len(text), len(text) + len(what), style))
+        text += what
+    return Line(text, tuple(spans))
+
+
+def _with_hints(line: Line, hints: list[str], width: int) -> Line:
+    """The line with as many of the hints at its right as there is room for."""
+    room = width - cells(line.text) - 2
+    while hints and len("  ".join(hints)) > room:
+        del hints[0]
+    said = "  ".join(hints)
+    gap = " " * (width - cells(line.text) - len(said)) if said else ""
+    return Line(line.text + gap + said, line.spans)
+
+
+def about_line(session: Session) -> Line:
+    """What the recording is: its command, how it ended, the newest exception that nobody caught,
+    and lost events."""
+    runs = session.runs_shown()
+    if len(runs) != 1:
+        return Line(f"{len(runs)} recordings" if runs else "")
+    (run,) = runs
+    parts = [("exception" if run.exit_status else "note", ended(run))]
+    for newest in session.fates.found[:1] if session.fates else ():
+        parts.append(("exception", f"{newest.in_short} {session.display.own('—')} E goes there"))
+    if run.lost:
+        parts.append(("lost", f"{run.lost:,} events lost"))
+    rest = _side_by_side(session, parts)
+    room = max(session.parts.width - cells(rest.text) - 2, _LEAST_COMMAND)
+    command = chop(Line(session.display.shown(run.command)), 0, room)
+    start = "".join(piece for _, piece in command.runs) + "  "
+    spans = tuple((first + len(start), last + len(start), style) for first, last, style in rest.spans)
+    return Line(start + rest.text, ((0, len(start) - 2, "title"), *spans))
+
+
+def _working(work: Work) -> str:
+    share = f" {work.opened * 100 // work.segments}%" if work.segments else ""
+    since = f", {work.seconds:.0f}s" if work.seconds >= 1 else ""
+    return f"working{share}{since}: any key stops it"
+
+
+def _outdented(line: Line, above: str, number: str) -> Line:
+    """A line without its indentation: in the stack each call is in the one above it. above: stands
+    behind the columns; number: of its level, as far as the line has one."""
+    columns = part(line, 0, line.fixed)
+    text = part(line, begins(line) + len(number), len(line.text), columns.text + above)
     return Line(text.text, columns.spans + text.spans)

@@ -1,7 +1,7 @@
-"""A line of text that is edited, with the keys of readline. What the prompt (prompt.py) is made on.
+"""A line of text that is edited, with the keys of readline. The prompt (prompt.py) is made on it.
 
-The editing itself is urwid's. All text in it is printable: whatever else is typed or pasted stands there as
-an escape, as filters and regular expressions write it. Draws nothing.
+The editing itself is urwid's. All text in it is printable: other characters that are typed or
+pasted become escapes, as filters and regular expressions write them. Draws nothing.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-import urwid
-from urwid.command_map import Command, CommandMap
-
 from .text import shown
+from .toolkit import Command, CommandMap, urwid
 
 LONGEST = 10_000  # characters that can be typed
 
 
 class LineEditor:
-    """`text`, and `position`: the cursor's place in it. history: earlier lines, the oldest first."""
+    """`text`, and `position`: the cursor's place in it. history: earlier lines, the oldest
+    first."""
 
     def __init__(self, text: str = "", history: Sequence[str] = (), ascii: bool = False) -> None:
         self.full = False  # the last key was too much
@@ -27,7 +26,8 @@ class LineEditor:
         self._edit = urwid.Edit(edit_text=self._first_text)
         self._edit._command_map = _MOVES
         self._history = list(dict.fromkeys(one_line(line, ascii) for line in reversed(history)))
-        self._recalled: list[str] = []  # what was typed, and what begins so in the history, the newest first
+        # the typed text, then the texts in the history that begin with it, the newest first
+        self._recalled: list[str] = []
         self._at = 0  # which of them is shown
         self._killed = ""
         self._pasted: list[str] | None = None
@@ -50,7 +50,7 @@ class LineEditor:
         return self._pasted is not None
 
     def press(self, key: str) -> bool:
-        """Takes a key by urwid's name; returns whether it has a meaning here."""
+        """Takes a key by urwid's name; returns whether it means something here."""
         self.full = False
         if self._pasted is not None:
             self._paste(key, self._pasted)
@@ -69,7 +69,7 @@ class LineEditor:
         self._edit.insert_text(text[:room])
 
     def replace(self, start: int, end: int, new: str) -> None:
-        """Puts something in the place of [start, end), and the cursor behind it."""
+        """Replaces [start, end), and puts the cursor behind the new text."""
         self._edit.set_edit_text(self.text[:start] + new + self.text[end:], edit_pos=start + len(new))
 
     def move(self, position: int) -> None:
@@ -138,7 +138,7 @@ class LineEditor:
         self._recall(-1)
 
     def _recall(self, step: int) -> None:
-        """Shows an earlier or a later line of those that begin as what was typed."""
+        """Shows an earlier or later line among those that begin with the typed text."""
         text = self.text
         if not self._recalled or text != self._recalled[self._at]:
             beginning = "" if text == self._first_text else text
@@ -168,7 +168,7 @@ _KEYS: dict[str, Callable[[LineEditor], None]] = {
     "ctrl n": LineEditor._later,
     "begin paste": LineEditor._begin_paste,
 }
-_MOVES = CommandMap()  # what urwid's line editor does
+_MOVES = CommandMap()  # commands of urwid's line editor
 for _command, _names in (
     (Command.LEFT, ("left", "ctrl b")),
     (Command.RIGHT, ("right", "ctrl f")),
@@ -179,7 +179,7 @@ for _command, _names in (
 
 
 def _pasted_text(key: str) -> str:
-    """What a key stands for in pasted text."""
+    """The text that a key stands for within a paste."""
     if len(key) == 1:
         return key
     if key.startswith("meta "):
@@ -192,5 +192,5 @@ def _pasted_text(key: str) -> str:
 
 
 def one_line(text: str, ascii: bool = False) -> str:
-    """As it may be shown, with blanks for line ends and tabs."""
+    """The text in a printable form, with blanks for line ends and tabs."""
     return shown(re.sub(r"\r?\n|[\r\t]", " ", text.strip("\r\n")), ascii)

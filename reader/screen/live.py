@@ -1,6 +1,6 @@
-"""What the reader knows of a recording besides its events, read again and again while a program runs.
+"""The state of a recording besides its events, read again and again while a program runs.
 
-`Watch` belongs to the database thread: its methods are questions. What they answer is never changed.
+`Watch` belongs to the database thread: its methods are questions. Their answers are never changed.
 """
 
 from __future__ import annotations
@@ -11,25 +11,26 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..database import Database, DatabaseError
-from ..model import Row, Run, Source, text
+from ..later import Later
+from ..later import read as read_later
 from ..query import stack as open_calls
-from . import moves
-from .model import Line
+from ..rows import Row, Run, Source, text
+from ..stretches import ALL, Scope
+from .outline import FirstPage, open_view
+from .text import Line
 from .view import View
 
 if TYPE_CHECKING:
-    from ..filter_tree import Filter
+    from ..filter.tree import Filter
     from ..signatures import Signatures
+    from .effects import Task
     from .timeline import Cell, Timeline
-
-_FIRST_PAGE = 100  # events: more than most screens have lines
-
 
 File: TypeAlias = tuple[int, int]  # device and inode
 
 
 class Start(NamedTuple):
-    """What the first look brought."""
+    """The answer of the first look at a database."""
 
     runs: list[Run]
     sources: list[Source]
@@ -38,31 +39,32 @@ class Start(NamedTuple):
 
 
 class Pulse(NamedTuple):
-    """What tells at a glance whether something has changed."""
+    """A few numbers that tell at a glance whether something has changed."""
 
     version: tuple[int, int]  # of the database's content
-    file: File | None  # which file it is; None: there is none of this name any more
+    file: File | None  # the file's identity; None: the name has no file any more
     newest: int | None  # recording, and its command
     command: str
     run: int | None  # that is shown ...
-    finished: int | None  # ... and how it is with it
+    finished: int | None  # ... and its state
     exit_status: int | None
     evicted: int
     damages: int  # segments that could not be read so far
 
 
 class Course(NamedTuple):
-    """What a run has come to."""
+    """The course of the run that is shown until now, and the runs and sources that there are."""
 
     runs: list[Run]
     sources: list[Source]
     timeline: Timeline
     cells: list[Cell]
     damages: int  # segments that could not be read so far
+    later: Later  # what is passed over
 
 
 def opening(database: Database, run: int | None, every: bool, filter: Filter | None) -> Start:
-    """The runs, and which one is shown: the newest, or this one, or every."""
+    """The runs, and the shown one: the newest, `run`, or every."""
     runs = database.runs()
     if run is not None and run not in [each.id for each in runs]:
         there = ", ".join(str(each.id) for each in runs[-10:]) or "none"
@@ -71,9 +73,17 @@ def opening(database: Database, run: int | None, every: bool, filter: Filter | N
     return Start(runs, _sources(database, runs, shown), View(shown, filter), _file(database)[0])
 
 
-def first_page(database: Database, start: Start) -> tuple[list[Row], bool]:
-    """The first events, and whether there are no more."""
-    return moves.after(database, start.view.lines(start.runs), None, _FIRST_PAGE)
+def reopen(path: str) -> Task[None]:
+    """Goes on with another database. If that cannot be read, the present one stays."""
+    from .effects import Open
+
+    yield lambda _: Database(path).close()
+    yield Open(path)
+
+
+def first_page(database: Database, start: Start, lines: int) -> FirstPage:
+    """The first events, with an outline of at most so many lines."""
+    return open_view(database, start.view, start.runs, lines)
 
 
 def _sources(database: Database, runs: list[Run], run: int | None) -> list[Source]:
@@ -81,11 +91,12 @@ def _sources(database: Database, runs: list[Run], run: int | None) -> list[Sourc
 
 
 class Watch:
-    """Looks at one database. Called in the database thread alone; signatures: may be looked at in others."""
+    """Watches one database. Only the database thread calls it; others may read `signatures`."""
 
     def __init__(self, signatures: Signatures) -> None:
         self._signatures = signatures
         self._timeline: Timeline | None = None
+        self._later: dict[int, Later] | None = None  # not read yet
 
     def pulse(self, database: Database, run: int | None) -> Pulse:
         """A glance: some microseconds."""
@@ -102,7 +113,8 @@ class Watch:
         return Pulse((version, written), file, number, text(command), run, finished, status, evicted, damages)
 
     def course(self, database: Database, run: int | None, width: int, anew: bool) -> Course:
-        """All of it; anew: nothing that was read before counts. width: columns of the minimap."""
+        """The whole course; anew: everything read before is invalid. width: columns of the
+        minimap."""
         from . import timeline
 
         before = self._timeline
@@ -114,11 +126,14 @@ class Watch:
         for each in runs:
             if run in (None, each.id):
                 self._signatures.read(database, each.id)
-        return Course(runs, _sources(database, runs, run), line, cells, len(database.damages()))
+        if self._later is None:
+            self._later = read_later(database)
+        passed_over = self._later.get(run or 0, Later())
+        return Course(runs, _sources(database, runs, run), line, cells, len(database.damages()), passed_over)
 
 
 def _file(database: Database) -> tuple[File | None, int]:
-    """Which file has the database's name, if any, and when it was written; ns since 1970."""
+    """The file of the database's name, if any, and the time of its last change, ns since 1970."""
     try:
         there = os.stat(database.path)
     except OSError:
@@ -130,9 +145,13 @@ def _is_live(state: Sequence[tuple[object, ...]]) -> bool:
     return bool(state) and state[0][1] is None
 
 
-def stack(database: Database, row: Row, count: int) -> list[Row]:
-    """At most so many of the calls that are open around an event, the innermost, in the order of depth."""
-    calls = open_calls(database, row[0], "stack.depth >= ?", row[11] - count)
+def stack(database: Database, row: Row, count: int, scope: Scope = ALL) -> list[Row]:
+    """The innermost shown calls that are open around an event, at most `count`, in the order of
+    depth."""
+    if scope is ALL:
+        calls = open_calls(database, row[0], "stack.depth >= ?", row[11] - count)
+    else:
+        calls = open_calls(database, row[0], scope.is_shown, place=scope.place)
     return [call for call in calls if call[0] != row[0]][-count:]
 
 
@@ -154,15 +173,24 @@ def ending(finished: int | None, status: int | None) -> str:
     return f"the program ended with status {status}"
 
 
+def ended(run: Run) -> str:
+    """How a program ended, in short."""
+    if run.finished is None:
+        return "running"
+    if run.exit_status is not None and run.exit_status >= 0:
+        return f"status {run.exit_status}"
+    return ending(run.finished, run.exit_status).removeprefix("the program ").removeprefix("was ")
+
+
 def header(run: Run | None) -> list[Line]:
-    """What stands above the first event."""
+    """The lines above the first event."""
     if run is None or not run.evicted:
         return []
     return [_note(f"{run.evicted:,} events dropped here to keep the size (--max-size, --max-traces)", "lost")]
 
 
-def footer(run: Run | None, damages: int) -> list[Line]:
-    """What stands below the last event."""
+def footer(run: Run | None, damages: int, later: Later) -> list[Line]:
+    """The lines below the last event."""
     lines = []
     if run is not None:
         lines.append(_note(ending(run.finished, run.exit_status), "note"))
@@ -173,6 +201,7 @@ def footer(run: Run | None, damages: int) -> list[Line]:
                 "error",
             )
         )
+    lines += [_note(part, "error") for part in later.parts()]
     return lines
 
 

@@ -1,16 +1,17 @@
-"""Opens the reader: `pytrace read`. Called by commands.py, on a terminal.
+"""Opens the reader: `pytrace read`. Called by subcommands.py, on a terminal.
 
-What is wrong with the database is said before the screen is taken.
+A problem with the database is reported before the screen is taken.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from ..database import Database
@@ -18,15 +19,16 @@ from . import live
 from .worker import Job, Worker
 
 T = TypeVar("T")
-_PATIENCE = 0.1  # s; a first page that takes longer is not waited for
+_PATIENCE = 0.1  # s; a first page may take so long
+_BESIDE = 5  # rows of the screen that have no events at first
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     """Shows a database. Returns the exit status. Raises DatabaseError, FilterError."""
-    gc.disable()  # until the first screen is there: nothing of what is imported is garbage
+    gc.disable()  # until the first screen: imported modules are no garbage
     tree = None
     if options.filter.strip():
-        from ..filter import parse
+        from ..filter.parser import parse
 
         tree = parse(options.filter)
     path: str | None = options.database
@@ -50,18 +52,22 @@ def _show(path: str, run: int | None, every: bool, tree: Any) -> tuple[int, str 
     worker = Worker(lambda watch: Database(path, watch), wake)
     try:
         opening = worker.ask(lambda database: live.opening(database, run, every, tree), _keep)
-        page = worker.ask(lambda database: live.first_page(database, _known(opening)), _keep)
-        # importing would hold up the other thread: first the page, unless it takes long
+        lines = os.get_terminal_size(sys.stdout.fileno()).lines - _BESIDE
+        page = worker.ask(lambda database: live.first_page(database, _known(opening), lines), _keep)
+        # imports would delay the other thread: the page comes first, unless it takes long
         _wait(answered, lambda: page.is_done or opening.error is not None, _PATIENCE)
         from .app import App
+        from .session import Session
 
         _wait(answered, lambda: opening.is_done, None)
         start = _known(opening)
-        app = App(path, worker, read, start, ascii=_wants_ascii(), colours=not os.environ.get("NO_COLOR"))
+        session = Session(path, start, ascii=_wants_ascii(), plain=bool(os.environ.get("NO_COLOR")))
+        app = App(session, worker, read)
         if page.is_done and page.answer is not None:
-            app.browser.begin(*page.answer)
+            view, rows, ended, cursor = page.answer
+            session.browser.begin(rows, ended, view, cursor)
         else:
-            worker.stop(page)  # the screen asks for it, and shows how far it is
+            worker.stop(page)  # the screen asks again, and shows the progress
         return app.run(), app.reopen
     finally:
         worker.close()
@@ -70,7 +76,7 @@ def _show(path: str, run: int | None, every: bool, tree: Any) -> tuple[int, str 
 
 
 def _keep(job: Job[Any]) -> None:
-    pass  # it is looked at where it was asked
+    pass  # handled by the code that asked
 
 
 def _known(job: Job[T]) -> T:

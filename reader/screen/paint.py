@@ -1,56 +1,75 @@
-"""Puts lines on the screen: colours, and one urwid canvas of all rows. Decides nothing."""
+"""Puts lines on the screen: colours, and one urwid canvas of all rows. It makes no decisions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, TypeAlias
 
-import urwid
+from .text import Line, Markup, chop, encoded
+from .toolkit import urwid
 
-from .model import Line
-from .text import Markup, chop, encoded
-
+# The gray of a terminal of 256 colours, which can be read on black and on white. Where there are
+# fewer it is the default: their dark gray is bright black, which many terminals show as black.
+GRAY = "g50"
 # name, foreground, background; without colours
 _STYLES = (
     ("", "default", "default", ""),
-    ("time", "dark gray", "default", ""),
-    ("column", "dark gray", "default", ""),
-    ("duration", "brown", "default", ""),
+    ("time", GRAY, "default", ""),
+    ("column", GRAY, "default", ""),
+    ("ns", GRAY, "default", ""),
+    ("µs", "dark cyan", "default", ""),
+    ("ms", "brown", "default", ""),
+    ("slow", "default,bold", "default", "bold"),
+    ("slowest", "light red,bold", "default", "bold"),
+    ("s", "yellow,bold", "default", "bold"),
     ("call", "default", "default", ""),
+    ("own", "default,bold", "default", "bold"),
     ("return", "dark green", "default", ""),
     ("exception", "light red,bold", "default", "bold"),
     ("raise", "light red,bold", "default", "bold"),
+    ("handled", "dark red", "default", ""),
     ("yield", "dark cyan", "default", ""),
     ("log", "default,bold", "default", "bold"),
     ("lost", "yellow,bold", "default", "bold"),
     ("value", "default", "default", ""),
     ("name", "dark cyan", "default", ""),
-    ("dim", "dark gray", "default", ""),
+    ("dim", GRAY, "default", ""),
     ("hit", "black", "yellow", "underline"),
     ("error", "light red,bold", "default", "bold"),
     ("note", "dark magenta", "default", "bold"),
     ("key", "default,bold", "default", "bold"),
     ("title", "default,bold", "default", "bold"),
+    ("flame", "black", "dark cyan", "standout"),
+    ("flame other", "black", "dark green", "underline"),
+    ("flame failed", "black", "light red", "bold"),
     ("cursor", "white", "dark blue", "standout"),
     ("bar", "black", "light gray", "standout"),
     ("pane", "default", "default", ""),
 )
-_ON_CURSOR = ("dark gray", "dark green", "dark cyan", "brown")  # hard to read on blue
+_ON_CURSOR = ("default", GRAY, "dark green", "dark cyan", "dark red", "brown")  # hard to read on blue
+
+# name, foreground, background, without colours, and both of these where there are 256 colours
+Entry: TypeAlias = tuple[str, str, str, str, str, str]
 
 
-def palette() -> list[tuple[str, str, str, str]]:
-    """urwid's palette: each style, and the same where the cursor is and in a pane of its own."""
-    entries: list[tuple[str, str, str, str]] = []
+def palette() -> list[Entry]:
+    """urwid's palette: each style, also for the cursor's line and for the detail pane."""
+    entries: list[Entry] = []
     for name, foreground, background, mono in _STYLES:
-        entries.append((name or "plain", foreground, background, mono))
-        readable = "white" if foreground in _ON_CURSOR or foreground == "default" else foreground
+        entries.append(_entry(name or "plain", foreground, background, mono))
+        readable = "white" if foreground in _ON_CURSOR else foreground
         on_cursor = (readable, "dark blue") if background == "default" else (foreground, background)
         stands_out = "standout" if mono in ("", "standout") else f"{mono},standout"
-        entries.append((f"{name or 'plain'} cursor", *on_cursor, stands_out))
+        entries.append(_entry(f"{name or 'plain'} cursor", *on_cursor, stands_out))
         if name not in ("bar", "cursor"):
             on_bar = ("black", "light gray") if background == "default" else (foreground, background)
-            entries.append((f"{name or 'plain'} bar", *on_bar, "standout"))
+            entries.append(_entry(f"{name or 'plain'} bar", *on_bar, "standout"))
     return entries
+
+
+def _entry(name: str, foreground: str, background: str, mono: str) -> Entry:
+    few = "default" if foreground == GRAY else foreground
+    return name, few, background, mono, foreground, background
 
 
 class Rows:
@@ -72,8 +91,16 @@ class Rows:
         self.attributes.append([((name or "plain") + suffix, length) for name, length in runs])
 
     def line(self, line: Line, on: str = "") -> None:
-        """A line that is cut where the screen ends."""
+        """A line that is cut at the edge of the screen."""
         self.add(chop(line, 0, self.width), on)
+
+    def side_by_side(self, left: Rows, between: Markup, right: Rows) -> None:
+        """Rows that are made of those of two parts of the screen, which are as many."""
+        text, runs = encoded(between, between.cells)
+        middle: list[tuple[Hashable, int]] = [*runs]
+        self.texts += [one + text + other for one, other in zip(left.texts, right.texts, strict=True)]
+        both = zip(left.attributes, right.attributes, strict=True)
+        self.attributes += [one + middle + other for one, other in both]
 
     def fill(self, height: int) -> None:
         """Empty rows, until there are so many; rows below are cut off."""
@@ -86,17 +113,22 @@ class Rows:
 
 
 class Screen(urwid.display.raw.Screen):
-    """A terminal whose Ctrl-C and Ctrl-\\ are keys like others, until it is given back as it was."""
+    """A terminal whose Ctrl-C and Ctrl-\\ are keys like others, until its old state is restored.
+    plain: it shows no colours."""
+
+    def __init__(self, plain: bool) -> None:
+        super().__init__(bracketed_paste_mode=True)
+        self.set_terminal_properties(colors=1 if plain else 256 if self.colors >= 256 else 16)
 
     def _start(self, *args: Any, **options: Any) -> None:
-        # not before the first start, nor only there: what is restored is what was there at a start
+        # at each start: its state at that moment is restored later
         super()._start(*args, **options)
         self.tty_signal_keys(intr="undefined", quit="undefined")
 
 
 class Surface(urwid.Widget):
-    """The whole screen. below: what takes rows at its bottom, for a width and a height; compose: what is
-    above it, for these and the number of those rows. Keys never come here."""
+    """The whole screen. below: makes the dialog at the bottom, for a width and a height; compose:
+    makes the rest, for these and the dialog's rows. Keys never come here."""
 
     _sizing = frozenset([urwid.BOX])
     _selectable = True

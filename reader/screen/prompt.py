@@ -1,27 +1,27 @@
-"""The line at the bottom of the screen in which something is typed: a filter, a search, a command.
+"""The prompt: the line at the bottom of the screen for a filter, a search or a command. The list of
+completions stands above it.
 
-Opened by prompts.py, which hands it keys and looks at `result`. It knows nothing of what is typed: what can
-be completed and what is a mistake it is told by functions (asking.py has those of filters). The line
-itself is line_editor.py, the list of what can be completed candidates.py.
+dialogs.py opens it, hands it keys, and reads `result`. It does not know the meaning of the text:
+functions give it completions and mistakes (prompt_completion.py has those of filters). The line
+itself is line_editor.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import urwid
-
-from .candidates import Candidates, worded
+from .effects import Mistake
 from .line_editor import LONGEST, LineEditor
-from .model import Line
 from .paint import Rows
-from .text import cells
+from .text import Line, cells, fitted, shown
+from .toolkit import urwid
 
 if TYPE_CHECKING:
-    from ..complete import Completions
+    from ..suggestions.completion import Candidate, Completions
 
-_CHECKED = 5_000  # characters; a longer text is checked when it is done, and not at each key
+
+_CHECKED = 5_000  # characters; longer texts are checked at the end, not at each key
 _CANDIDATES = 8  # rows
 _MESSAGE = 3
 _DOTS = 3  # columns that a line which goes on ends in
@@ -32,21 +32,12 @@ class Cancelled:
     """The `result` of a prompt that was left without one."""
 
 
-class Mistake(NamedTuple):
-    """What is wrong with a text at [start, end). `unfinished`: it may be right when there is more of it."""
-
-    start: int
-    end: int
-    message: str
-    unfinished: bool = False
-
-
 class Prompt:
-    """A line that is edited, with what can be completed above it and what is wrong below.
+    """A line that is edited, with completions above it and its mistake below.
 
-    history: lines typed earlier, the oldest first. complete: what can stand at a place of a text.
-    check: what is wrong with a text; it is not accepted then. changed: called with each new text.
-    ascii: nothing but ASCII is drawn.
+    history: lines typed earlier, the oldest first. complete: completions for a place in a text.
+    check: the mistake in a text, which is not accepted then. changed: called with each new text.
+    ascii: draw only ASCII.
 
     `result` is None while it is edited, then the text, or a Cancelled.
     """
@@ -63,15 +54,15 @@ class Prompt:
         ascii: bool = False,
     ) -> None:
         self.result: str | Cancelled | None = None
-        # At most; fewer where the screen is small. 0: three rows have to be enough for everything.
+        # At most; a small screen has fewer. 0: three rows have to be enough for everything.
         self.candidate_rows = _CANDIDATES
         self._label, self._ascii = label, ascii
         self._complete, self._check, self._changed = complete, check, changed
         self._editor = LineEditor(text, history, ascii)
         self._open: Candidates | None = None  # the list, while it is open
         self._note = ""
-        self._insists = False  # Enter was pressed: what is only unfinished is a mistake now
-        self._checked: tuple[str, Mistake | None] | None = None  # a text, and what is wrong with it
+        self._insists = False  # Enter was pressed: an unfinished text is a mistake now
+        self._checked: tuple[str, Mistake | None] | None = None  # a text, and its mistake
         self._left = 0  # the first character that is shown
 
     @property
@@ -84,14 +75,14 @@ class Prompt:
         return self._editor.position
 
     def refresh(self) -> None:
-        """What can be completed, or what is a mistake, may have changed."""
+        """The completions and mistakes may have changed."""
         self._checked = None
         self._open = self._offered() if self._open else None
 
     # ---- keys ----
 
     def keypress(self, size: tuple[int], key: str) -> str | None:
-        """Takes a key by urwid's name. Returns it where it means nothing here."""
+        """Takes a key by urwid's name. Returns it if it means nothing here."""
         if self.result is not None:
             return key
         before = self.text, self.position
@@ -106,7 +97,7 @@ class Prompt:
         return None if used else key
 
     def _press(self, key: str) -> bool:
-        if self._editor.is_pasting and key != "ctrl c":  # should the end of it be lost
+        if self._editor.is_pasting and key != "ctrl c":  # its end may be lost
             return self._editor.press(key)
         if self._open and key in _IN_LIST:
             _IN_LIST[key](self, self._open)
@@ -177,8 +168,8 @@ class Prompt:
     # ---- mouse ----
 
     def mouse(self, size: tuple[int], event: str, button: float, column: int, row: int) -> None:
-        """A click takes a candidate, or moves the cursor; the wheel moves through the candidates. Column and
-        row count from the prompt's own first."""
+        """A click takes a candidate, or moves the cursor; the wheel moves through the candidates.
+        Column and row count from the prompt's own first."""
         if self.result is not None or event != "mouse press":
             return
         listed = len(self._above(size[0]))
@@ -197,7 +188,7 @@ class Prompt:
     # ---- what is wrong ----
 
     def _problem(self, whole: bool = False) -> Mistake | None:
-        """whole: also where the text is so long that it takes a moment."""
+        """The mistake in the text. whole: check even a long text, which takes a moment."""
         text = self.text
         if not self._check or (len(text) > _CHECKED and not (whole or self._insists)):
             return None
@@ -211,7 +202,7 @@ class Prompt:
     # ---- drawing ----
 
     def rows(self, size: tuple[int]) -> int:
-        """How many rows of the screen it takes now."""
+        """The number of screen rows that it takes now."""
         return len(self._compose(size[0])[0])
 
     def render(self, size: tuple[int], focus: bool = False) -> urwid.Canvas:
@@ -226,7 +217,7 @@ class Prompt:
         return canvas
 
     def _compose(self, width: int) -> tuple[list[tuple[Line, str]], tuple[int, int]]:
-        """Lines with what they are `on`, and the cursor's column and row."""
+        """Lines, each with its `on` (Rows.add), and the cursor's column and row."""
         above = self._above(width)
         head, left = self._window(width)
         spans = [(0, len(head), "title")]
@@ -246,7 +237,7 @@ class Prompt:
         return [(line, "cursor" if is_chosen else "") for line, is_chosen in lines]
 
     def _window(self, width: int) -> tuple[str, int]:
-        """What stands before the text, and the first character of the text that is shown."""
+        """The label before the text, and the first character of the text that is shown."""
         text, position = self.text, self.position
         label = self._label if cells(self._label) <= width // 2 else ""
         room = width - cells(label)
@@ -262,7 +253,7 @@ class Prompt:
         return label + ("<" if self._left else ""), self._left
 
     def _below(self, width: int, head: str, left: int) -> list[Line]:
-        """The rows below the text: one, which is there from the beginning, unless a mistake takes more."""
+        """The rows below the text: always one, or more for a mistake."""
         mistake = self._problem()
         if self._note:
             return [_styled(self._note, "note")]
@@ -304,7 +295,7 @@ def _styled(text: str, style: str) -> Line:
 
 
 def _marked(before: int, marks: str, message: str, width: int, rows: int) -> list[str]:
-    """Marks in their column, and the message beside them, or else below in so many rows."""
+    """Marks in their column, with the message beside them, or else below in `rows` rows."""
     before = min(before, width - 1)
     marks = marks[: width - before]
     columns = cells(message)
@@ -334,3 +325,74 @@ def _forward(text: str, position: int, columns: int, last: int) -> int:
         columns -= cells(text[position:following])
         position = following
     return position
+
+
+_OFFERED = 50  # with so many candidates there may be more
+_LEAST = 8  # columns of a candidate
+
+
+class Candidates:
+    """Candidates, of which one is chosen. found: at least one."""
+
+    def __init__(self, found: Completions) -> None:
+        self._found = found
+        self._chosen = 0
+        self._top = 0  # the first that is shown
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The part of the text that a candidate replaces."""
+        return self._found.start, self._found.end
+
+    @property
+    def chosen(self) -> str:
+        return self._found.candidates[self._chosen].text
+
+    @property
+    def count(self) -> int:
+        return len(self._found.candidates)
+
+    @property
+    def where(self) -> str:
+        return f"{self._chosen + 1} of {self.count}"
+
+    def move(self, step: int) -> None:
+        """Moves the choice; a single step also leads from the last one to the first."""
+        moved = self._chosen + step
+        self._chosen = moved % self.count if abs(step) == 1 else min(max(moved, 0), self.count - 1)
+
+    def choose_shown(self, row: int) -> None:
+        """Chooses the candidate in this row of those that are shown."""
+        self._chosen = min(self._top + row, self.count - 1)
+
+    def common(self, typed: str) -> str:
+        """The beginning that all candidates share, if it extends the typed text; else nothing."""
+        texts = [candidate.text for candidate in self._found.candidates]
+        first, last = min(texts), max(texts)
+        same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+        common = first[:same]
+        goes_on = len(common) > len(typed) and common.lower().startswith(typed.lower())
+        return common if goes_on and self.count < _OFFERED else ""
+
+    def lines(self, width: int, rows: int, ascii: bool) -> list[tuple[Line, bool]]:
+        """At most `rows` lines, each with whether it is the chosen one."""
+        rows = max(rows, 1)
+        self._top = min(max(self._top, self._chosen - rows + 1), self._chosen)
+        listed = self._found.candidates[self._top : self._top + rows]
+        room = max(width - 4 - max(len(one.kind) for one in listed), _LEAST)
+        column = min(max(cells(shown(one.text, ascii)) for one in listed), room)
+        return [
+            (_line(one, number == self._chosen, column, ascii), number == self._chosen)
+            for number, one in enumerate(listed, self._top)
+        ]
+
+
+def worded(text: str, ascii: bool) -> str:
+    """Words for people in a printable form."""
+    return shown(text.replace("…", "...") if ascii else text, ascii)
+
+
+def _line(candidate: Candidate, is_chosen: bool, column: int, ascii: bool) -> Line:
+    text = f"{'>' if is_chosen else ' '} {fitted(shown(candidate.text, ascii), column)}"
+    rest = f"  {candidate.kind}" + (f"  {worded(candidate.hint, ascii)}" if candidate.hint else "")
+    return Line(text + rest, ((len(text), len(text) + len(rest), "dim"),))

@@ -1,8 +1,8 @@
-"""Searching for the next event whose line matches a regular expression. The questions of `/ ? n N` and of
-following until something matches.
+"""Searches for the next event whose line matches a regular expression: the questions of `/ ? n N`,
+and of following until a match.
 
-What cannot match is left out by the scan (literals.py), the rest is made into lines and matched here.
-Nothing lists all hits: the first one ends the question.
+The scan leaves out events that cannot match (prefilter.py); the others become lines, which are
+matched here. Nothing lists all hits: the first one ends the question.
 """
 
 from __future__ import annotations
@@ -16,29 +16,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
-from ..model import EVENT, Row
 from ..query import INDEX_BITS, Query
-from . import literals
-from .literals import SHOWN, Shown
-from .model import Position
+from ..rows import EVENT, Row
+from . import prefilter
+from .prefilter import SHOWN, Shown
+from .view import Position
 
 if TYPE_CHECKING:
     from ..database import Database
 
 _PATIENCE = 0.25  # s for one line
 _GLANCE = 0.02  # s, for all matches in a line that is drawn
-_STEPS_AT_ONCE = 1e7  # that a match may take without being timed
-_PAGE, _PAGE_SECONDS = 1 << 17, 0.5  # rows and time until the database may go on without this reader
+_STEPS_AT_ONCE = 1e7  # a match of fewer steps is not timed
+# A page ends after so many rows or seconds, so that a reader does not hold up the database's log.
+_PAGE, _PAGE_SECONDS = 1 << 17, 0.5
 _STEPS = 100  # of SQLite's machine between two looks at the clock
-# Characters that ignoring case makes the same as a letter of ASCII, though nobody who types this letter
-# means them; and a letter that is like no other. literals.py relies on it.
+# If case is ignored, these characters equal a letter of ASCII, though nobody who types it means
+# them. _APART is a letter that equals no other. prefilter.py relies on both.
 _ALIKE = "\u0130\u0131\u017f\u212a"
 _APART = "\u00fe"
 _ESCAPED = re.compile(r"\\[pPN]\{[^}]*\}|\\.|\(\?P?", re.DOTALL)  # in which capitals are no letters
 
 
 class BadPattern(Exception):
-    """A mistake in a regular expression: what, and at which character (from 0)."""
+    """A mistake in a regular expression: the problem, and its character (from 0)."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
@@ -53,7 +54,8 @@ class TooSlow(Exception):
 
 
 class TimeUp(Exception):
-    """A search ran out of time, without a match so far, at a time and id of an event. None: at none yet."""
+    """A search ran out of time without a match, at a time and id of an event. None: before the
+    first."""
 
     def __init__(self, position: Position | None) -> None:
         super().__init__("the search has taken its time")
@@ -61,7 +63,7 @@ class TimeUp(Exception):
 
 
 class Pattern:
-    """A regular expression, as the module regex has them.
+    """A regular expression of the module regex.
 
     ignore_case: None ignores it unless a capital letter is typed. Raises BadPattern.
     """
@@ -82,15 +84,15 @@ class Pattern:
             raise BadPattern(error.msg, error.pos or 0) from None
         except (ValueError, OverflowError, RecursionError, MemoryError) as mistake:
             raise BadPattern(f"no such expression is possible: {mistake}", 0) from None
-        # what may take long is given a time, which costs some microseconds for every line
-        self._parsed = literals.parse(text, ignore_case)
-        choices = None if self._parsed is None else literals.choices(self._parsed)
+        # only slow expressions get a time limit, which costs some microseconds for each line
+        self._parsed = prefilter.parse(text, ignore_case)
+        choices = None if self._parsed is None else prefilter.choices(self._parsed)
         self._at_once = 0 if choices is None else int(_STEPS_AT_ONCE ** (1 / (choices + 1)))
         self._apart = {ord(character): _APART for character in _ALIKE if character not in text}
 
     def hits(self, line: str) -> list[tuple[int, int]]:
-        """[start, end) of what matches, except for empty matches. Raises TooSlow, and soon: the screen
-        waits for it."""
+        """[start, end) of the matches that are not empty. Raises TooSlow soon: the screen waits for
+        it."""
         try:
             found = [match.span() for match in self._compiled.finditer(self._told(line), timeout=_GLANCE)]
         except TimeoutError:
@@ -116,7 +118,7 @@ class Pattern:
         """A necessary condition for `event MATCH`; None: there is none."""
         if self._parsed is None or any(character in self.text for character in _ALIKE):
             return None
-        return literals.predicate(self._parsed, shown)
+        return prefilter.predicate(self._parsed, shown)
 
 
 Show = Callable[[Row], str]
@@ -133,10 +135,10 @@ def find(
     shown: Shown = SHOWN,
     seconds: float | None = None,
 ) -> Row | None:
-    """The first event behind (before) a position whose line matches; None: there is none.
+    """The first event after (before) a position whose line matches; None: there is none.
 
-    start: itself excluded; None: from the very first (last) event on. show: its line. Raises TooSlow, and
-    TimeUp after so many seconds.
+    start: itself excluded; None: from the very first (last) event on. show: its line. Raises
+    TooSlow, and TimeUp after so many seconds.
     """
 
     def look(row: Row) -> None:
@@ -175,7 +177,7 @@ class _Found(Exception):
 
 
 def _limited(database: Database, due: float) -> apsw.Connection:
-    """Ends the queries that run at some time, on the connection that there is now."""
+    """Ends queries on the present connection at the time `due`."""
     connection = database.connection()
     connection.set_progress_handler(lambda: time.monotonic() >= due, _STEPS, id=_limited)
     return connection
@@ -185,7 +187,8 @@ def _limited(database: Database, due: float) -> apsw.Connection:
 
 
 class Seen(NamedTuple):
-    """What was stored at a time: segments up to an id, and of those that were not complete so many events."""
+    """The events that were stored at a time: segments up to an id, and the number of events in each
+    incomplete one."""
 
     last: int
     growing: tuple[tuple[int, int], ...]
@@ -202,8 +205,8 @@ def find_new(
 ) -> tuple[Row | None, Seen]:
     """The first matching event among those stored after `before`, and what is stored now.
 
-    before: what the last look answered; None: this is the first, for which all is old. It does not matter in
-    which order events happened: one of a thread that is stored late is found, too. Raises TooSlow.
+    before: the answer of the last look; None: this is the first look, and all events are old. The
+    order of time does not matter: an event that is stored late is found, too. Raises TooSlow.
     """
     if before is None:
         return None, _all_that_is_stored(database)
@@ -228,7 +231,7 @@ def _all_that_is_stored(database: Database) -> Seen:
 def _look(database: Database, before: Seen) -> tuple[list[tuple[int, int]], Seen]:
     """Ids of the events stored after `before`, and what is stored now."""
     columns = "SELECT id, count, complete FROM segment WHERE id"
-    rows: list[tuple[int, int, int, int]] = []  # with how many events were seen of it
+    rows: list[tuple[int, int, int, int]] = []  # the last number: its events seen so far
     for segment, events in before.growing:
         rows += [(*row, events) for row in database.query("iii", f"{columns} = ?", (segment,))]
     rows += [(*row, 0) for row in database.query("iii", f"{columns} > ?", (before.last,))]

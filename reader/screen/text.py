@@ -1,7 +1,8 @@
-"""Lines cut to the screen: by cells of the terminal, not by characters. Called for every line drawn.
+"""Lines of styled text, cut to the screen: by cells of the terminal, not by characters. Called for
+every line drawn.
 
-A wide character takes two cells, a combining mark none of its own, and stays where its character is.
-Knows of no event.
+A wide character takes two cells, a combining mark none of its own, and stays where its character
+is. The module knows no events.
 """
 
 from __future__ import annotations
@@ -14,21 +15,20 @@ from typing import NamedTuple
 
 from wcwidth import wcwidth
 
-from ..render import printable
-from .model import Line
+from ...messages import printable
 
-DOTS = "..."  # where a line goes on
-_FIRST_MARK = "\u0300"  # whatever is printable and comes before it takes one cell
-# What changes the width of the character before it, in some terminals and not in others: selectors of
-# variants, tones of skin, letters of flags. A line that is longer than was thought would spoil others.
+DOTS = "..."  # the sign that a line goes on
+_FIRST_MARK = "\u0300"  # printable characters before it take one cell
+# Characters that change the width of the character before them in some terminals only: selectors of
+# variants, tones of skin, letters of flags. A line that becomes too long would spoil others.
 _UNCERTAIN = (
     "[\u180b-\u180d\u180f\ufe00-\ufe0f\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef]"
 )
 
 
 class _Cells(dict[str, int]):
-    """How many cells a character takes. Vowel signs that stand beside their letter take one: with those
-    terminals that go by characters, which most do."""
+    """The cells that a character takes. A vowel sign beside its letter takes one, as in most
+    terminals, which count by characters."""
 
     def __missing__(self, character: str) -> int:
         beside = unicodedata.category(character) == "Mc"
@@ -39,6 +39,15 @@ class _Cells(dict[str, int]):
 _CELLS = _Cells()
 
 
+class Line(NamedTuple):
+    """Printable text of any length, and [start, end) of its parts that have a style, in order. The
+    first `fixed` characters stay where they are when the others are scrolled sideways."""
+
+    text: str
+    spans: tuple[tuple[int, int, str], ...] = ()
+    fixed: int = 0
+
+
 class Markup(NamedTuple):
     """A row of the screen: texts with their styles ("": none), and how many cells they take."""
 
@@ -47,7 +56,7 @@ class Markup(NamedTuple):
 
 
 def shown(text: str, ascii: bool = False) -> str:
-    """Recorded text as it may go to a terminal: printable, of a certain width; `ascii`: nothing else."""
+    """Recorded text in a form for a terminal: printable, of a known width; `ascii`: only ASCII."""
     if text.isascii():
         return text if text.isprintable() else printable(text)
     text = printable(text)
@@ -57,7 +66,7 @@ def shown(text: str, ascii: bool = False) -> str:
 
 
 def cells(text: str) -> int:
-    """How many cells a printable text takes."""
+    """The number of cells that a printable text takes."""
     return len(text) if _is_narrow(text) else _reach(text, 0, 2 * len(text))[1]
 
 
@@ -72,7 +81,8 @@ def fitted(text: str, width: int, right: bool = False) -> str:
 
 
 def chop(line: Line, left: int, width: int) -> Markup:
-    """What of a line is in `width` cells from cell `left` on; ends in dots where the line goes on."""
+    """The part of a line in `width` cells from cell `left` on; it ends in dots if the line goes
+    on."""
     text = line.text
     start, before = _reach(text, 0, left)
     runs: list[tuple[str, str]] = []
@@ -96,33 +106,60 @@ def chop(line: Line, left: int, width: int) -> Markup:
     return Markup(runs, width)
 
 
-def fold(line: Line, width: int) -> list[Markup]:
-    """All of a line, in rows of at most `width` cells."""
-    rows = []
-    for start, end, taken in cuts(line.text, width):
-        runs: list[tuple[str, str]] = []
+def fold(line: Line, width: int, hang: int = 0, *, at_words: bool = False) -> list[Markup]:
+    """All of a line, in rows of at most `width` cells, of which all but the first begin with `hang`
+    empty ones; see `cuts`."""
+    rows: list[Markup] = []
+    for start, end, taken in cuts(line.text, width, hang, at_words=at_words):
+        indent = hang if rows else 0
+        runs = [("", " " * indent)] if indent else []
         _style(line, start, end, runs)
-        rows.append(Markup(runs, taken))
+        rows.append(Markup(runs, indent + taken))
     return rows
 
 
-def cuts(text: str, width: int) -> list[tuple[int, int, int]]:
-    """Where a text is divided to fit in `width` cells: start, end and cells of each part; at least one.
+def cuts(text: str, width: int, hang: int = 0, *, at_words: bool = False) -> list[tuple[int, int, int]]:
+    """Divides a text to fit in `width` cells: start, end and cells of each part; at least one. The
+    parts behind the first have `hang` cells less.
 
-    Where a wide character meets a screen that is one cell wide, that cell has nothing.
+    at_words: a part ends at spaces, which are left out, if there are any in its second half. If the
+    screen is one cell wide, a wide character leaves that cell empty.
     """
-    parts = []
-    start, width = 0, max(width, 1)
+    parts: list[tuple[int, int, int]] = []
+    start, room, rest = 0, max(width, 1), max(width - hang, 1)
     while True:
-        end, taken = _reach(text, start, width)
+        end, taken = _reach(text, start, room)
         if end == start < len(text):
             end, _ = _next(text, start)
-            parts.append((end, end, 0))
-        else:
-            parts.append((start, end, taken))
-        if end == len(text):
+            start, taken = end, 0
+        following = end
+        if at_words and end < len(text):
+            space = _space(text, (start + end) // 2, end + 1)
+            if space > 0 and text[start:space].strip(" "):
+                end, following = space, _behind_spaces(text, space)
+                taken = cells(text[start:end])
+        parts.append((start, end, taken))
+        if following == len(text):
             return parts
-        start = end
+        start, room = following, rest
+
+
+def _space(text: str, start: int, end: int) -> int:
+    """The index of the last space in a part of a text; -1: there is none."""
+    while (space := text.rfind(" ", start, end)) >= 0 and _behind_spaces(text, space) == space:
+        end = space
+    return space
+
+
+def _behind_spaces(text: str, start: int) -> int:
+    """The index behind the spaces that begin here. One that carries a mark counts as a letter."""
+    end = len(text) - len(text[start:].lstrip(" "))
+    return end - 1 if start < end < len(text) and cells(text[end - 1 : end + 1]) == 1 else end
+
+
+def begins(line: Line) -> int:
+    """The index of a line's first character behind its fixed columns and its indentation."""
+    return len(line.text) - len(line.text[line.fixed :].lstrip(" "))
 
 
 def part(line: Line, start: int, end: int, indent: str = "") -> Line:
@@ -155,7 +192,8 @@ def with_hits(line: Line, hits: Iterable[tuple[int, int]]) -> Line:
 
 
 def encoded(markup: Markup, width: int) -> tuple[bytes, list[tuple[str, int]]]:
-    """A row as urwid's canvases have it: UTF-8, filled up to `width` cells; styles with lengths in bytes."""
+    """A row as urwid's canvases have it: UTF-8, filled up to `width` cells; styles with lengths in
+    bytes."""
     texts, attributes = [], []
     for style, text in markup.runs:
         data = text.encode()
@@ -169,12 +207,12 @@ def encoded(markup: Markup, width: int) -> tuple[bytes, list[tuple[str, int]]]:
 
 
 def _is_narrow(text: str) -> bool:
-    """Whether it is known at once that each character takes one cell."""
+    """Whether a quick look tells that each character takes one cell."""
     return text.isascii() or max(text) < _FIRST_MARK
 
 
 def _reach(text: str, start: int, width: int) -> tuple[int, int]:
-    """How far [start, end) goes in at most `width` cells: its end, and the cells that it takes."""
+    """The longest part [start, end) of at most `width` cells: its end, and its cells."""
     if width <= 0:
         return start, 0
     ahead = text[start : start + width + 1]
@@ -203,7 +241,7 @@ def _style(line: Line, start: int, end: int, runs: list[tuple[str, str]]) -> Non
     if start == end:
         return
     if start == 0 and text[0] >= _FIRST_MARK and _CELLS[text[0]] == 0:
-        runs.append(("", " "))  # for a mark that has nothing to stand on
+        runs.append(("", " "))  # for a mark without a letter
     for first, last, style in line.spans:
         if last <= start:
             continue

@@ -1,8 +1,8 @@
-"""What is known of a run's course without opening a segment: the share of events before a time, and what
-there is in each part of it. For the status line, for jumps to a share, and for the minimap.
+"""The course of a run, without opening a segment: the share of events before a time, and the events
+in each part of it. The status line, jumps to a share and the minimap, which is drawn here, use it.
 
-All of it comes from the summaries of segments, so that it is an estimate: within a segment events count as
-evenly spread. `read` and `refined` are questions.
+It comes from the summaries of segments, and so is an estimate: events count as evenly spread over
+their segment. `read` and `refined` are questions.
 """
 
 from __future__ import annotations
@@ -11,25 +11,31 @@ import json
 import time as clock
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
+from math import log2
 from operator import mul, sub
 from typing import TYPE_CHECKING, NamedTuple
+
+from ..database import Damaged
+from .text import Line
 
 if TYPE_CHECKING:
     from ..database import Database
 
-_PIECES = 2048  # more segments than these are taken together, a few that follow each other as one
-_KIND_BITS = 10
+
+_PIECES = 2048  # of more segments, some that follow each other are taken as one
+_KIND_BITS = 32
 _RAISES = 1 << 3 | 1 << 7  # exception, raise: of segment.kinds
 _LOST = 1 << 9
 _SMALL = 300_000  # events that are counted one by one, in some 100 ms
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # numbers in a database
 
 
 class Cell(NamedTuple):
-    """A part of a run's time: how many events, and whether there are exceptions and losses in it, and
-    whether events of it were removed."""
+    """A part of a run's time: the number of events, and whether it has exceptions, losses, or
+    evicted events."""
 
     events: float = 0.0
     exceptions: bool = False
@@ -39,7 +45,8 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Timeline:
-    """The course of a run (None: of all). Times are ns since 1970. Never changed; `read` makes another."""
+    """The course of a run (None: of all). Times are ns since 1970. It is never changed; `read`
+    makes a new one."""
 
     run: int | None
     first: int  # of the events in the database
@@ -55,18 +62,14 @@ class Timeline:
     _before: Sequence[float] = ()
     # stretches of time with events that are exceptions: starts and ends
     _raising: tuple[Sequence[int], Sequence[int]] = ((), ())
-    # where events were lost, and how many until behind each
+    # times of losses, and the events lost up to each
     _lost_at: Sequence[int] = ()
     _lost_until: Sequence[int] = ()
     _lost_segment: int = 0  # the last one of which this is known
     _runs: Sequence[tuple[int | None, ...]] = ()  # as they were stored
 
-    def rank(self, time: int) -> int:
-        """How many events are before a time."""
-        return round(self._rank(time))
-
     def share(self, time: int) -> float:
-        """The events before a time, of all: 0 to 1."""
+        """The share of events before a time: 0 to 1."""
         return min(self._rank(time) / self.events, 1.0) if self.events else 0.0
 
     def time_at(self, share: float) -> int:
@@ -80,7 +83,7 @@ class Timeline:
         start, end = self._before[right - 1], self._before[right]
         part = (events - start) / (end - start) if end > start else 0.0
         length = self._times[right] - self._times[right - 1]
-        return self._times[right - 1] + round(min(max(part, 0.0), 1.0) * length)
+        return min(self._times[right - 1] + round(min(max(part, 0.0), 1.0) * length), self.last)
 
     def part(self, time: int) -> float:
         """The place of a time between the first and the last event: 0 to 1."""
@@ -88,17 +91,17 @@ class Timeline:
 
     def time_of(self, part: float) -> int:
         """The time at a place between the first and the last event (0 to 1)."""
-        return self.first + round(min(max(part, 0.0), 1.0) * (self.last - self.first))
+        return min(self.first + round(min(max(part, 0.0), 1.0) * (self.last - self.first)), self.last)
 
     def lost_near(self, time: int, within: int) -> int:
-        """How many events were lost in so many ns before and after a time."""
+        """The number of events lost within so many ns before and after a time."""
         low = bisect_left(self._lost_at, time - within)
         high = bisect_right(self._lost_at, time + within)
         return self._lost_until[high - 1] - (self._lost_until[low - 1] if low else 0) if high > low else 0
 
     def cells(self, count: int) -> list[Cell]:
-        """The run's time in so many parts of the same length. Exceptions are said to be wherever the
-        segment has one; `refined` looks closer."""
+        """The run's time in `count` parts of the same length. Exceptions are marked in the whole
+        time of a segment that has one; `refined` looks closer."""
         if not self.events:
             return [Cell()] * count
         edges = [self.time_of(i / count) for i in range(count + 1)]
@@ -132,6 +135,21 @@ class Timeline:
         )
 
 
+class _Clock(NamedTuple):
+    """What makes times of a run's units; numbers of a damaged database saturate."""
+
+    epoch_ns: int
+    epoch_units: int
+    scale: int
+
+    def nanoseconds(self, units: int) -> int:
+        return _saturated(self.epoch_ns + ((units - self.epoch_units) * self.scale >> 32))
+
+
+def _saturated(number: int) -> int:
+    return min(max(number, _LEAST), _MOST)
+
+
 class _Pieces:
     """Stretches of time with their events and kinds."""
 
@@ -141,8 +159,8 @@ class _Pieces:
         self.counts: list[int] = []
         self.kinds: list[int] = []
 
-    def read(self, database: Database, run: int, epoch_ns: int, epoch_units: int, scale: int) -> None:
-        """Adds those of a run."""
+    def read(self, database: Database, run: int, clock: _Clock) -> None:
+        """Adds the stretches of a run."""
         # rows one by one would take four times as long
         ((starts, ends, rest),) = database.query(
             "bbb",
@@ -152,21 +170,23 @@ class _Pieces:
             (run,),
         )
         starts, ends, rest = json.loads(starts), json.loads(ends), json.loads(rest)
+        if any(type(number) is not int for number in chain(starts, ends, rest)):
+            raise Damaged(database.path, "a value of another type than its column's")
         size = max(-(-len(starts) // _PIECES), 1)
         for i in range(0, len(starts), size):
             start, end = min(starts[i : i + size]), max(ends[i : i + size])
             count = kinds = 0
             for each in rest[i : i + size]:
-                count += each >> _KIND_BITS
+                count += max(each >> _KIND_BITS, 0)
                 kinds |= each
-            start_ns = epoch_ns + ((start - epoch_units) * scale >> 32)
+            start_ns = min(clock.nanoseconds(start), _MOST - 1)
             self.starts.append(start_ns)
-            self.ends.append(max(epoch_ns + ((end - epoch_units) * scale >> 32), start_ns + 1))
+            self.ends.append(max(clock.nanoseconds(end), start_ns + 1))
             self.counts.append(count)
             self.kinds.append(kinds)
 
     def course(self) -> tuple[array[int], array[float]]:
-        """The times at which a stretch begins or ends, and how many events there are before each."""
+        """The times at which a stretch begins or ends, and the number of events before each."""
         rates = [n / (end - start) for n, start, end in zip(self.counts, self.starts, self.ends, strict=True)]
         changes = rates + [-rate for rate in rates]
         moments = self.starts + self.ends
@@ -179,13 +199,13 @@ class _Pieces:
         return times, array("d", before if order else ())
 
     def having(self, kinds: int) -> tuple[array[int], array[int]]:
-        """Starts and ends of those with an event of one of these kinds."""
+        """Starts and ends of the stretches with an event of one of these kinds."""
         chosen = [i for i, has in enumerate(self.kinds) if has & kinds]
         return array("q", (self.starts[i] for i in chosen)), array("q", (self.ends[i] for i in chosen))
 
 
 def read(database: Database, run: int | None, before: Timeline | None = None) -> Timeline:
-    """The course of a run, or of all runs, by now. before: what was read of it the last time."""
+    """The course of a run, or of all runs, by now. before: the result of the last reading."""
     runs = database.query(
         "iinniiniii",
         "SELECT id, started, finished, exit_status, lost, evicted, evicted_until, clock_epoch_ns,"
@@ -199,7 +219,7 @@ def read(database: Database, run: int | None, before: Timeline | None = None) ->
         return before
     pieces = _Pieces()
     for id, *_, epoch_ns, epoch_units, scale in runs:
-        pieces.read(database, id, epoch_ns, epoch_units, scale)
+        pieces.read(database, id, _Clock(epoch_ns, epoch_units, scale))
     times, events_before = pieces.course()
     started = runs[-1][1] if runs else 0
     first, last = (times[0], times[-1]) if times else (started, started)
@@ -227,8 +247,8 @@ def read(database: Database, run: int | None, before: Timeline | None = None) ->
 def _losses(
     database: Database, runs: list[tuple[int, ...]], before: Timeline | None, first: int
 ) -> tuple[array[int], array[int], int]:
-    """When events were lost, from a first time on, and how many until behind each; the last segment that
-    tells. Each is a row to be read, so those that are known already are not read again."""
+    """When events were lost, from a first time on, and how many until behind each; the last segment
+    that tells. Each is a row to be read, so those that are known already are not read again."""
     losses: list[tuple[int, int]] = []
     last = 0
     if before:
@@ -243,18 +263,20 @@ def _losses(
     for run, _, _, _, lost, _, _, epoch_ns, epoch_units, scale in runs:
         if lost:
             for id, start, count in database.query("iii", asked, (run, last)):
-                losses.append((epoch_ns + ((start - epoch_units) * scale >> 32), count))
+                losses.append((_Clock(epoch_ns, epoch_units, scale).nanoseconds(start), count))
                 newest = max(newest, id)
     losses.sort()
-    return array("q", (at for at, _ in losses)), array("q", accumulate(n for _, n in losses)), newest
+    until = accumulate((n for _, n in losses), lambda before, n: _saturated(before + n))
+    return array("q", (at for at, _ in losses)), array("q", until), newest
 
 
 def refined(
     database: Database, timeline: Timeline, cells: list[Cell], done: int = 0, seconds: float = 0.05
 ) -> tuple[list[Cell], int]:
-    """Cells of `timeline.cells` looked at more closely: the events of a small run are counted; in a large one
-    it is made sure that there are exceptions where there may be. done: how many cells are finished already,
-    0 at first; returns how many are now, after at most some seconds or one cell."""
+    """Cells of `timeline.cells` looked at more closely: the events of a small run are counted; in a
+    large one it is made sure that there are exceptions where there may be. done: how many cells are
+    finished already, 0 at first; returns how many are now, after at most some seconds or one
+    cell."""
     run = "" if timeline.run is None else f"run = {timeline.run} AND "
     if timeline.events <= _SMALL:
         return _counted(database, timeline, cells, run), len(cells)
@@ -283,3 +305,88 @@ def _counted(database: Database, timeline: Timeline, cells: list[Cell], run: str
     for cell, events, has in rows:
         counted[cell] = Cell(float(events), bool(has & 1), bool(has & 2), cells[cell].evicted)
     return counted
+
+
+_BARS, _ASCII_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*#"
+_MARKS = {
+    "exception": "E",
+    "handled": "!",
+    "lost": "?",
+    "hit": "/",
+    "cursor": "|",
+}  # for terminals without colours
+_HALVES = 8  # halvings of the fullest cell that look different
+
+
+def minimap(
+    cells: Sequence[Cell],
+    here: float,
+    shown: tuple[float, float],
+    hits: Iterable[float] = (),
+    uncaught: Iterable[float] = (),
+    *,
+    ascii: bool = False,
+    plain: bool = False,
+) -> Line:
+    """A line as wide as there are cells: the height of each is the logarithm of its events.
+
+    here, shown, hits, uncaught: places in the run's time, 0 to 1 (Timeline.part): of the cursor; of
+    the first and the last event on the screen; of the hits; of exceptions that nobody caught.
+    plain: marks instead of colours. ascii: draw only ASCII.
+    """
+    width = len(cells)
+    if not width:
+        return Line("")
+    at = _column(here, width)
+    first, last = min(_column(shown[0], width), at), max(_column(shown[1], width), at)
+    if first == last:  # two cells are seen more easily
+        first, last = min(first, max(width - 2, 0)), min(last + 1, width - 1)
+    found = {_column(hit, width) for hit in hits}
+    loud = {_column(place, width) for place in uncaught}
+    most = max(cell.events for cell in cells)
+    text: list[str] = []
+    spans: list[tuple[int, int, str]] = []
+    for column, cell in enumerate(cells):
+        style = _style(cell, first <= column <= last, column in found, column in loud)
+        mark = column == at and plain and column not in loud
+        text.append(_MARKS["cursor"] if mark else _glyph(cell, style, most, ascii, plain))
+        if style:
+            if spans and spans[-1][1:] == (column, style):
+                spans[-1] = (spans[-1][0], column + 1, style)
+            else:
+                spans.append((column, column + 1, style))
+    return Line("".join(text), tuple(spans))
+
+
+def time_of_cell(timeline: Timeline, column: int, width: int) -> int:
+    """The time in the middle of a cell, ns since 1970; for a click on it."""
+    return timeline.time_of((column + 0.5) / max(width, 1))
+
+
+def _column(part: float, width: int) -> int:
+    return min(max(int(part * width), 0), width - 1)
+
+
+def _style(cell: Cell, on_screen: bool, hit: bool, uncaught: bool) -> str:
+    """The style of the cell's most important property."""
+    if on_screen:
+        return "exception cursor" if uncaught else "cursor"
+    if hit:
+        return "hit"
+    if uncaught:
+        return "exception"
+    if cell.lost:
+        return "lost"
+    if cell.exceptions:
+        return "handled"
+    return "dim" if cell.evicted else ""
+
+
+def _glyph(cell: Cell, style: str, most: float, ascii: bool, plain: bool) -> str:
+    if plain and style in ("exception", "exception cursor", "handled", "lost", "hit"):
+        return _MARKS[style.removesuffix(" cursor")]
+    bars = _ASCII_BARS if ascii else _BARS
+    if cell.events <= 0:
+        return bars[0]
+    part = 1 + log2(cell.events / most) / _HALVES  # 1: the fullest
+    return bars[max(1, round(part * (len(bars) - 1)))]

@@ -5,9 +5,9 @@
  */
 #include "fuzz.h"
 
-#include "arguments.h"
-#include "summary.h"
-#include "text.h"
+#include "query/arguments.h"
+#include "format/summary.h"
+#include "query/text.h"
 
 static const char *type_name(void *context, uint32_t number)
 {
@@ -15,7 +15,22 @@ static const char *type_name(void *context, uint32_t number)
     return number % 3 ? "app.Gr\xc3\xb6\xc3\x9f" "e" : NULL;
 }
 
-static const struct text_names names = {type_name, NULL};
+static const struct string *field_name(void *context, uint32_t type, uint32_t position)
+{
+    static const struct string field = {"xy", 2};
+    (void)context;
+    return type % 5 == 1 && position < 3 ? &field : NULL;
+}
+
+/* Types of even numbers have attributes. */
+static const struct string *attribute_name(void *context, uint32_t type, uint32_t position)
+{
+    static const struct string attributes[] = {{"user", 4}, {"Gr\xc3\xb6\xc3\x9f" "e\n\xff", 10}, {"", 0}};
+    (void)context;
+    return type % 2 || position >= 3 ? NULL : &attributes[position];
+}
+
+static const struct text_names names = {type_name, NULL, field_name, attribute_name};
 
 typedef size_t writer(const struct value *, const struct text_names *, char *, size_t);
 
@@ -57,7 +72,8 @@ static void check_event(const struct event *event)
     uint32_t count = 0;
     size_t size;
 
-    CHECK(event_kind_name((int)event->kind));
+    CHECK(EVENT_ANY >> event->kind & 1);
+    CHECK(!event_kind_name((int)event->kind) == !event_is_known(event->kind));
     for (; event_value(event, &cursor, &value); count++) {
         check_value(&value, 1);
         check_text(text_value, &value);
@@ -92,7 +108,8 @@ static uint32_t walk(const uint8_t *data, size_t size, int (*step)(struct segmen
     return cursor.index;
 }
 
-/* The arguments as JSON: one line of printable ASCII, with as many objects as the event has values. */
+/* The arguments as JSON: one line of printable ASCII, with as many objects as the event has
+ * values and they attributes. */
 static void check_arguments(const uint8_t *data, size_t size)
 {
     static struct text_buffer json;
@@ -102,6 +119,13 @@ static void check_arguments(const uint8_t *data, size_t size)
     segment_open(&cursor, data, size, 0, INT32_MAX);
     while (segment_next(&cursor, &event) == 1) {
         uint32_t objects = 0, expected = event.event.kind == EVENT_LOST ? 1 : event.event.value_count;
+        const uint8_t *values = NULL;
+        struct value value, item;
+        struct string name;
+        while (event.event.kind != EVENT_LOST && event_value(&event.event, &values, &value))
+            for (struct attribute_walk attributes = {0};
+                 attribute_next(&attributes, &value, &names, &name, &item);)
+                expected++;
         bool in_text = false;
         json.size = 0;
         CHECK(arguments_json(&json, &event.event, &run_code_undefined, &names));
@@ -119,7 +143,7 @@ static void check_arguments(const uint8_t *data, size_t size)
     }
 }
 
-/* The number of calls of a code that the list says; where it is not in it, UINT64_MAX. */
+/* The number of calls of a code that the list says; if it is not in it, UINT64_MAX. */
 static uint64_t listed(const struct summary *summary, uint32_t number)
 {
     const uint8_t *p = summary->codes, *end = p + summary->codes_size;
@@ -135,9 +159,29 @@ static uint64_t listed(const struct summary *summary, uint32_t number)
     return UINT64_MAX;
 }
 
+/* The summary's open levels are those of a walk. */
+static void check_open(const struct summary *summary, const struct levels *levels)
+{
+    uint32_t own = 0;
+
+    CHECK(summary->open_size && summary->open_size <= OPEN_MAX);
+    CHECK(summary->open[0] == (levels->after_own ? OPEN_AFTER_OWN : 0) +
+                                  (levels->after_near ? OPEN_AFTER_NEAR : 0));
+    for (int64_t level = 0; level < levels->open && level < LEVELS_MAX; level++) {
+        size_t at = 1 + (size_t)level / 8;
+        bool bit = at < summary->open_size && summary->open[at] >> level % 8 & 1;
+        CHECK(bit == levels_bit(levels, level));
+        own += bit;
+    }
+    CHECK(levels->own == own);
+}
+
 static void check_summary(const uint8_t *data, size_t size)
 {
     static struct summary_maker *maker;
+    static struct levels levels;
+    struct level_place place;
+    const uint8_t open[] = {0, 1};
     struct summary summary;
     struct segment_walk cursor;
     struct segment_event event;
@@ -147,9 +191,15 @@ static void check_summary(const uint8_t *data, size_t size)
 
     if (!maker)
         maker = summary_maker_new();
-    CHECK(maker && summary_make(maker, data, size, 1, &summary));
+    for (uint32_t code = 1; code < 100; code += 2)
+        CHECK(maker && summary_own(maker, code, true));
+    CHECK(summary_make(maker, data, size, 1, open, sizeof open, &summary));
     segment_open(&cursor, data, size, 0, 1);
+    levels_begin(&levels, open, sizeof open, 1);
     while (segment_head(&cursor, &event) == 1) {
+        uint32_t code = event.event.code;
+        levels_step(&levels, &event.event, cursor.open, code < 100 && code % 2, &place);
+        CHECK(place.near_depth >= place.own_depth && place.own_depth <= (uint32_t)event.depth);
         max_depth = event.depth > max_depth ? event.depth : max_depth;
         kinds |= 1u << event.event.kind;
         max_duration = event.duration > max_duration ? event.duration : max_duration;
@@ -157,6 +207,7 @@ static void check_summary(const uint8_t *data, size_t size)
     }
     CHECK(summary.max_depth == max_depth && summary.max_duration == max_duration);
     CHECK((summary.kinds & ~(uint32_t)SUMMARY_TASKS) == kinds);
+    check_open(&summary, &levels);
 }
 
 static void check_body(const uint8_t *data, size_t size)

@@ -1,15 +1,16 @@
 /* Feeds arbitrary bytes to the reader of the text form, and asks what it makes about arbitrary
- * records; to be built with the address and undefined behaviour sanitizers. The input is a text form, a
- * NUL, and the fields of a record. What must hold, besides touching nothing that is not theirs: the
- * answer to a single event is definite, and the answers to less knowledge do not contradict it; a LIKE
- * finds what plain code finds; nothing is kept, also where memory ends somewhere.
+ * records; to be built with the address and undefined behaviour sanitizers. The input is a text
+ * form, a NUL, and the fields of a record. What must hold, besides touching nothing that is not
+ * theirs: the answer to a single event is definite, and the answers to less knowledge do not
+ * contradict it; a LIKE finds what plain code finds; nothing is kept, also if memory ends
+ * somewhere.
  *
  * What allocates is compiled with malloc, calloc, realloc and free renamed to test_malloc, ....
  */
 #include "fuzz.h"
 
-#include "like.h"
-#include "predicate.h"
+#include "query/like.h"
+#include "query/predicate.h"
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
@@ -67,16 +68,24 @@ static const struct run_code codes[] = {
      .line = 7, .argument_count = 2, .arguments = arguments},
 };
 static const char *const types[] = {NULL, "app.Order", "app.Gr\xc3\xb6\xc3\x9f" "e"};
+static const struct string attribute_names[] = {STRING("user"), STRING("needle")};
+static const struct run_names attributes[] = {{0}, {2, attribute_names}, {1, attribute_names + 1}};
 static const struct run_thread threads[] = {{.stream = 1, .pid = 5, .tid = 6, .name = STRING("MainThread")}};
 static const struct run_definitions run = {
     .run = 1, .code_count = 2, .codes = codes, .thread_count = 1, .threads = threads, .type_count = 3,
-    .types = types,
+    .types = types, .attributes = attributes,
 };
 
-static bool in_types(const struct trail *trail)
+static bool in_types(const struct required_literal *trail)
 {
     for (uint32_t i = 0; i < run.type_count; i++)
-        if (run.types[i] && trail_is_in(trail, (const uint8_t *)run.types[i], strlen(run.types[i])))
+        for (uint32_t j = 0; j < run.attributes[i].count; j++) {
+            struct string name = run.attributes[i].names[j];
+            if (required_literal_is_in(trail, (const uint8_t *)name.text, name.size))
+                return true;
+        }
+    for (uint32_t i = 0; i < run.type_count; i++)
+        if (run.types[i] && required_literal_is_in(trail, (const uint8_t *)run.types[i], strlen(run.types[i])))
             return true;
     return false;
 }
@@ -93,7 +102,7 @@ static void facts_of_event(const struct event *event, struct facts *facts)
     facts->line.low = facts->line.high = event->line ? event->line : facts->code->line;
 }
 
-/* What is left where run, function and kind are known. */
+/* The rest of the predicate if run, function and kind are known. */
 static void check_rest(const struct predicate *predicate, const struct event *event, enum answer answer)
 {
     const struct predicate *rest = NULL;
@@ -139,10 +148,10 @@ static void check_answers(const struct predicate *predicate, const uint8_t *fiel
         CHECK(other == answer || other == MAYBE);
         check_rest(predicate, &event, answer);
         if (event_decode(record, size, &event) > 0) {
-            struct trails trails, missing = {.count = 0};
-            predicate_trails(predicate, &trails);
+            struct required_literals trails, missing = {.count = 0};
+            predicate_required_literals(predicate, &trails);
             for (size_t i = 0; i < trails.count; i++)
-                if (!trail_is_in(trails.all[i], record, size) && !in_types(trails.all[i]))
+                if (!required_literal_is_in(trails.all[i], record, size) && !in_types(trails.all[i]))
                     missing.all[missing.count++] = trails.all[i];
             facts.run = &run;
             facts.missing = &missing;

@@ -1,13 +1,15 @@
-/* Attaches to a ring in which arbitrary bytes were changed, as the dumper does, and uses all that it
- * uses. The input is a list of changes: where (a byte, see enum place), an offset (two bytes), a length (one), and the
- * bytes; a change of the file's length has 4 bytes for it. What must hold, besides touching nothing that is not theirs: a file
- * of another length is refused, and what is shown of a chunk lies in it.
+/* Attaches to a ring in which arbitrary bytes were changed, as the dumper does, and uses all that
+ * it uses. The input is a list of changes: where (a byte, see enum place), an offset (two bytes), a
+ * length (one), and the bytes; a change of the file's length has 4 bytes for it. What must hold,
+ * besides touching nothing that is not theirs: a file of another length is refused, and what is
+ * shown of a chunk lies in it.
  */
+#include "format/definitions.h"
 #include "fuzz.h"
 
-#include "definitions.h"
-#include "ring.h"
-#include "summary.h"
+#include "query/run_definitions.h"
+#include "ring/ring.h"
+#include "format/summary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -139,8 +141,13 @@ static void check_chunks(struct ring *ring)
         const struct chunk_view *view = &views[i];
         CHECK(view->index < RING_MIN_CHUNKS && view->process < RING_PROCESSES && view->used <= ring->chunk_size);
         CHECK(view->body == ring->bodies + (size_t)view->index * ring->chunk_size);
-        ring_know(ring, view->body, view->used);
-        CHECK(summary_make(maker, view->body, view->used, view->base_depth, &summary));
+        struct definition found;
+        const uint8_t *end = view->body + view->used;
+        for (const uint8_t *p = view->body; (p = definition_next(p, end, &found)) != NULL;)
+            if (found.number)
+                ring_known_add(ring, found.hash, found.number);
+        CHECK(summary_make(maker, view->body, view->used, view->base_depth, (const uint8_t *)"", 1,
+                           &summary));
         ring_process_state(ring, view->process);
         ring_process_lost(ring, view->process);
         ring_release(ring, view->index);

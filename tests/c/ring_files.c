@@ -1,10 +1,12 @@
 /* Creating, attaching, the dumper's lock, permissions; and files that are no ring. */
 #include "ring_test.h"
+#include "common/feature.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 
 #define BUFFER (8u * RING_MIN_CHUNK_SIZE)
 
@@ -56,6 +58,7 @@ static void test_create(void)
     CHECK_EQUAL(ring.chunk_count, 8);
     CHECK_EQUAL(ring.header->size, status.st_size);
     CHECK_EQUAL(ring.header->settings_size, sizeof settings);
+    CHECK_EQUAL(ring_features(&ring), FEATURES_MADE);
     CHECK(!memcmp(ring.header->settings, settings, sizeof settings));
     CHECK(!memcmp((void *)&ring.header->magic, "pytrace\1", 8) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__);
     CHECK_EQUAL(chunks_in_use(&ring), 0);
@@ -172,6 +175,7 @@ static void test_hostile_header(void)
     HOSTILE(header->magic = 0);
     HOSTILE(header->magic ^= 1);
     HOSTILE(header->version++);
+    HOSTILE(header->features |= UINT64_C(1) << 40); /* a reader must know it */
     HOSTILE(header->chunk_size = 0);
     HOSTILE(header->chunk_size = RING_MIN_CHUNK_SIZE / 2; header->chunk_count *= 2);
     HOSTILE(header->chunk_size = RING_MAX_CHUNK_SIZE * 2; header->chunk_count /= 8);
@@ -297,6 +301,48 @@ static void test_message(void)
     remove_ring();
 }
 
+/* How many of twenty processes that ask at the same time are to start a dumper. */
+static int elected(struct ring *ring, uint64_t interval_ns)
+{
+    int go[2], count = 0;
+    pid_t pids[20];
+    char byte;
+    CHECK_EQUAL(pipe(go), 0);
+    for (int i = 0; i < 20; i++) {
+        pids[i] = fork();
+        if (!pids[i]) {
+            close(go[1]);
+            CHECK_EQUAL(read(go[0], &byte, 1), 0); /* until all are there */
+            _exit(ring_dumper_elect(ring, interval_ns));
+        }
+    }
+    close(go[0]);
+    close(go[1]);
+    for (int i = 0; i < 20; i++)
+        count += WEXITSTATUS(wait_for(pids[i]));
+    return count;
+}
+
+static void test_election(void)
+{
+    const uint64_t hour = 3600000000000u, ms = 1000000u;
+    struct ring ring;
+    make_ring(&ring, BUFFER);
+    CHECK_EQUAL(elected(&ring, hour), 1);
+    CHECK_EQUAL(elected(&ring, hour), 0); /* it is about to */
+    while (!ring_dumper_elect(&ring, ms)) /* it has died, and another one does it */
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    CHECK_EQUAL(ring.header->dumper_start & 0xff, 2);
+    CHECK(!ring_dumper_elect(&ring, hour));
+    ring_dumper_pass_ended(&ring); /* now there is a dumper; the next time is another matter */
+    CHECK_EQUAL(elected(&ring, hour), 1);
+    ring.header->dumper_start = UINT64_MAX; /* written over */
+    CHECK(ring_dumper_elect(&ring, hour));
+    CHECK(!ring_dumper_elect(&ring, hour));
+    ring_detach(&ring);
+    remove_ring();
+}
+
 int main(void)
 {
     name_ring();
@@ -309,5 +355,6 @@ int main(void)
     test_roles();
     test_dumper_lock();
     test_message();
+    test_election();
     return 0;
 }

@@ -1,6 +1,6 @@
 /* Processes in the ring's table: who runs, who has ended and how; and the clock they share. */
 #include "ring_test.h"
-#include "clock.h"
+#include "ring/clock.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -146,8 +146,8 @@ static void test_main_thread_ends(void)
     CHECK_EQUAL(WEXITSTATUS(status), 42);
 }
 
-/* A forked child registers as `process`, with the start time that it knows from before the fork; `orphan`: after its
- * parent has ended. Returns whether it knew one. */
+/* A forked child registers as `process`, with the start time that it knows from before the fork;
+ * `orphan`: after its parent has ended. Returns whether it knew one. */
 static bool register_fork(int process, bool orphan)
 {
     int pair[2];
@@ -200,7 +200,7 @@ static void test_fork_without_descriptors(int process)
     if (!pid) {
         CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, 0}), 0);
         CHECK_EQUAL(ring_process_register_fork(&ring, 3 + 1, 0), process);
-        CHECK_EQUAL(ring_process_register(&ring, 0), -ESRCH);
+        CHECK_EQUAL(ring_process_register(&ring, 0), -EMFILE);
         CHECK_EQUAL(raise(SIGSTOP), 0);
         _exit(0);
     }
@@ -212,6 +212,21 @@ static void test_fork_without_descriptors(int process)
     CHECK_EQUAL(kill(pid, SIGCONT), 0);
     CHECK_EQUAL(wait_for(pid), 0);
     CHECK(!ring_process_alive(&ring, (uint32_t)process));
+}
+
+/* Whoever has no descriptor left to look into /proc takes nobody for dead. */
+static void test_look_without_descriptors(void)
+{
+    pid_t pid = fork();
+    if (!pid) {
+        CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, 0}), 0);
+        CHECK(ring_process_alive(&ring, 3));     /* runs */
+        CHECK(ring_process_alive(&ring, 4));     /* has ended, which cannot be seen */
+        CHECK(!ring_process_replaced(&ring, 3));
+        _exit(0);
+    }
+    CHECK(!ring_process_alive(&ring, 4));
+    CHECK_EQUAL(wait_for(pid), 0);
 }
 
 static void test_other_pid_namespace(void)
@@ -270,6 +285,36 @@ static void test_clock(void)
     }
 }
 
+/* It says how it ends, and lives on: its chunks are its own. */
+static void test_leave(void)
+{
+    int ends[2];
+    uint32_t process = 0;
+    while (ring_process_state(&ring, process) != PROCESS_NONE)
+        process++;
+    CHECK_EQUAL(pipe(ends), 0);
+    pid_t pid = fork();
+    if (!pid) {
+        char byte;
+        close(ends[1]);
+        CHECK_EQUAL(ring_process_register(&ring, 0), process);
+        ring_process_leave(&ring, process, 7);
+        _exit((int)read(ends[0], &byte, 1));
+    }
+    while (ring_process_state(&ring, process) != PROCESS_LEAVING)
+        sched_yield();
+    CHECK_EQUAL(ring_process_exit_status(&ring, process), 7);
+    CHECK(ring_process_alive(&ring, process));
+    ring_process_left(&ring, process);
+    CHECK_EQUAL(ring_process_state(&ring, process), PROCESS_LEFT);
+    CHECK(ring_process_alive(&ring, process));
+    close(ends[0]);
+    close(ends[1]);
+    CHECK_EQUAL(wait_for(pid), 0);
+    CHECK(!ring_process_alive(&ring, process));
+    CHECK_EQUAL(ring_process_exit_status(&ring, process), 7);
+}
+
 int main(void)
 {
     make_ring(&ring, RING_MIN_CHUNKS * RING_MIN_CHUNK_SIZE);
@@ -281,10 +326,12 @@ int main(void)
     test_registered_again();
     test_parent();
     test_main_thread_ends();
+    test_look_without_descriptors();
     test_other_pid_namespace();
     int next = test_forks(6);
     test_fork_without_descriptors(next++);
-    test_table_full(next);
+    test_leave();
+    test_table_full(++next);
     ring_detach(&ring);
     return 0;
 }

@@ -213,7 +213,7 @@ static void test_small_chunks(void)
         stream_open(&others[i], &large, owner, 2, CHUNK_EVENTS);
         put(&others[i], 1);
     }
-    CHECK_EQUAL(size_of_chunk(&others[SMALL - 3]), RING_SMALL_CHUNK_SIZE); /* two wait for the dumper */
+    CHECK_EQUAL(size_of_chunk(&others[SMALL - 3]), RING_SMALL_CHUNK_SIZE); /* 2 await the dumper */
     CHECK_EQUAL(size_of_chunk(&others[SMALL - 1]), CHUNK);
     ring_release(&large, 0);
     while (stream_claim(&others[0], RING_MIN_CHUNK_SIZE / 2))
@@ -227,8 +227,8 @@ static void test_small_chunks(void)
     ring_detach(&large);
 }
 
-/* Where the large chunks are all in use, a record makes do with a small one, or with the rest of it; and one
- * that cannot leaves those alone that can. */
+/* If the large chunks are all in use, a record makes do with a small one, or with the rest of
+ * it; and one that cannot leaves those alone that can. */
 static void test_large_chunks_are_scarce(void)
 {
     enum { BUFFER = 16 << 20, LARGE = RING_MIN_CHUNK_SIZE / 2, LEAST = RING_SMALL_RECORD };
@@ -259,7 +259,7 @@ static void test_large_chunks_are_scarce(void)
     CHECK_EQUAL(size_of_chunk(&stream), RING_SMALL_CHUNK_SIZE);
     CHECK_EQUAL(stream.chunk->lost_before, 1);
 
-    struct stream definitions; /* never a large one where a small one does */
+    struct stream definitions; /* never a large one if a small one does */
     stream_open(&definitions, &scarce, owner, 0, CHUNK_DEFINITIONS);
     ring_release(&scarce, scarce.small_count);
     for (size_t size = 0; size < 4 * RING_SMALL_CHUNK_SIZE; size += 1024, put(&definitions, 1024))

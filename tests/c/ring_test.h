@@ -4,7 +4,7 @@
 #ifndef PYTRACE_RING_TEST_H
 #define PYTRACE_RING_TEST_H
 
-#include "ring.h"
+#include "ring/ring.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -190,7 +190,7 @@ static inline uint32_t dump(struct ring *ring, struct store *store, bool live)
     RING_TEST_POINT(after_look);
 
     store->rows = store->committed; /* rolls back what a dumper left that died */
-    live = live && row_end(store, store->rows) < STORE_BYTES / 2; /* the rest is for what must be stored */
+    live = live && row_end(store, store->rows) < STORE_BYTES / 2; /* rest: must be stored */
     for (uint32_t i = 0; i < found; i++)
         if (views[i].used && (live || views[i].state == CHUNK_SEALED || ended[views[i].process]))
             store_insert(store, &views[i]);

@@ -87,7 +87,8 @@ int main(void)
             struct producer *producer = &producers[i];
             struct found found = check_stream(store, producer->ids[j]);
             CHECK_EQUAL(found.stored, producer->stored[j]);
-            /* What a stream dropped after its last stored record, only the process's count tells. */
+            /* What a stream dropped after its last stored record, only the process's count
+             * tells. */
             CHECK(found.lost <= producer->dropped[j]);
             CHECK_EQUAL(producer->stored[j] + producer->dropped[j], RECORDS);
             stored += found.stored;

@@ -1,11 +1,11 @@
-/* The scan over segments of several threads that overlap in time: every event once, in order, both ways,
- * whole segments and picked events, broken segments reported, and errors of the caller passed on.
- * Run under sanitizers; the scan uses its own threads. */
+/* The scan over segments of several threads that overlap in time: every event once, in order,
+ * both ways, whole segments and picked events, broken segments reported, and errors of the
+ * caller passed on. Run under sanitizers; the scan uses its own threads. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "scan.h"
-#include "zstd.h"
+#include "query/scan.h"
+#include "query/zstd.h"
 
 #define CHECK(condition)                                                              \
     do {                                                                              \
@@ -65,7 +65,8 @@ static size_t frame(uint8_t *out, const uint8_t *body, size_t size)
     return sizeof head + size;
 }
 
-/* Events of seldom, those with a needle, and those that are both; needles are in every fourth segment. */
+/* Events of seldom, those with a needle, and those that are both; needles are in every fourth
+ * segment. */
 static int all_seldom, all_needles, both;
 
 static void make(void)
@@ -117,7 +118,7 @@ static int count(const struct predicate *predicate, bool all, bool descending, i
         segments[i] = stored[i].segment;
         segments[i].all = all;
     }
-    struct scan *scan = scan_new(predicate, segments, SEGMENTS, descending, &calls);
+    struct scan *scan = scan_new(predicate, segments, SEGMENTS, descending, false, &calls);
     CHECK(scan);
     while (found < stop_after && (answer = scan_next(scan, &at)) > 0) {
         int64_t id = (at.segment->id << SCAN_INDEX_BITS) + at.row->index;

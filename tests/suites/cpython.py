@@ -2,11 +2,11 @@
 
     python tests/suites/cpython.py [-j N] [MODULE...]
 
-runs each module of the `test` package that belongs to this Python (MODULES without arguments) twice,
-once as `python -m test` and once as `pytrace -m test`, and prints what differs: outcomes of tests,
-and what regrtest says about the state a test leaves behind. Where there is a difference that KNOWN does
-not name, the exit status is 1, and the module is run again, to tell a difference from a test that fails
-now and then. What the runs print stays in build/cpython/.
+runs each module of the `test` package that belongs to this Python (MODULES without arguments)
+twice, once as `python -m test` and once as `pytrace -m test`, and prints what differs: outcomes of
+tests, and what regrtest says about the state a test leaves behind. If there is a difference that
+KNOWN does not name, the exit status is 1, and the module is run again, to tell a difference from a
+test that fails now and then. The output of the runs stays in build/cpython/.
 """
 
 import argparse
@@ -32,7 +32,7 @@ LOGS = Path(__file__).parents[2] / "build" / "cpython"
 TIMEOUT = 1200  # seconds for one run of one module
 RESOURCES = "all,-gui,-network,-urlfetch,-largefile"
 
-# What is run in place of `-m test`.
+# The program that runs in place of `-m test`.
 INSTEAD = {"test_monitoring": [str(Path(__file__).with_name("unseen.py"))]}
 
 # The parts that exercise what a tracer might disturb, quick ones first.
@@ -71,7 +71,7 @@ QUICK = """
 
 @dataclass
 class Run:
-    """What came of one run of one module, or of several in one process."""
+    """The outcomes of one run of one module, or of several in one process."""
 
     seconds: float
     recording: str = ""
@@ -99,7 +99,7 @@ class Difference:
 def from_xml(path: Path) -> Iterator[tuple[str, str]]:
     """Tests and their outcomes, in words whose alphabetical order is the order of their weight."""
     for case in ElementTree.parse(path).iter("testcase"):
-        name = case.get("name", "")  # none where only parts of a test failed: those are in the log
+        name = case.get("name", "")  # none if only parts of a test failed: those are in the log
         if not name:
             continue
         if case.get("status") == "skipped" or case.find("skipped") is not None:
@@ -120,7 +120,7 @@ def from_log(text: str) -> Iterator[tuple[str, str]]:
 
 
 def available(modules: str) -> list[str]:
-    """Those that this Python has; some come without their tests."""
+    """The modules that this Python has; some come without their tests."""
     return [name for name in modules.split() if find_spec("test") and find_spec(f"test.{name}")]
 
 

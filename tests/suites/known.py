@@ -1,4 +1,5 @@
-"""Tests of CPython that see their recording, and why; docs/limits.md has it in words. Read by cpython.py.
+"""Tests of CPython that see their recording, and why; docs/limits.md has it in words. Read by
+cpython.py.
 
 A row: the versions of Python, a pattern for a test's name, the reason.
 """
@@ -12,7 +13,8 @@ UNINSTRUMENTED = (
 
 ATTACHED = "CPython takes only code for stateless to which nothing is attached (co_extra), as pytrace does"
 
-# Exactly those that end so beside a tool whose callbacks do nothing. What they print is the same then, too.
+# Exactly the tests that end so beside a tool whose callbacks do nothing. Their output is the same
+# then, too.
 OPCODES = "opcode events of sys.settrace are lost beside any tool of sys.monitoring (cpython#157900)"
 PDB_313 = """
     test_convenience_variables test_list_commands test_next_until_return_at_return_event
@@ -40,7 +42,8 @@ PDB_314 = """
 """
 PDB_315 = "test_pdb_commands_last_breakpoint"
 
-# Not run at all, bare or recorded: what would end all tests of a process. Versions, a pattern, the reason.
+# Not run at all, bare or recorded: what would end all tests of a process. Versions, a pattern, the
+# reason.
 LEFT_OUT: list[tuple[set[tuple[int, int]], str, str]] = [
     ({V315}, "test_invalid_bytecode", UNINSTRUMENTED),
 ]

@@ -1,5 +1,5 @@
-"""How each test of a suite ended, what two runs of it differ in, and what was recorded of one. Used by
-projects.py; cpython.py, which reads other results, asks for the last alone."""
+"""How each test of a suite ended, what two runs of it differ in, and what was recorded of one. Used
+by projects.py; cpython.py, which reads other results, asks for the last alone."""
 
 import json
 import re
@@ -18,7 +18,7 @@ TRIAL_COUNT = re.compile(r"^Ran (\d+) tests", re.M)
 
 
 def of_junit(path: Path) -> Outcomes:
-    """From the XML file that pytest --junitxml writes. Empty where there is none."""
+    """From the XML file that pytest --junitxml writes. Empty if there is none."""
     if not path.exists():
         return {}
     found: Outcomes = {}
@@ -45,7 +45,7 @@ def of_trial(output: str) -> Outcomes:
 
 
 def differences(bare: Outcomes, recorded: Outcomes) -> dict[str, tuple[str, str]]:
-    """The tests that ended otherwise, with both ends; "missing" where it did not run."""
+    """The tests that ended otherwise, with both ends; "missing" if it did not run."""
     return {
         name: (bare.get(name, "missing"), recorded.get(name, "missing"))
         for name in sorted(bare.keys() | recorded.keys())
@@ -54,7 +54,7 @@ def differences(bare: Outcomes, recorded: Outcomes) -> dict[str, tuple[str, str]
 
 
 def recording(database: Path) -> str:
-    """What the last run in `database` amounts to, events that were lost included."""
+    """A summary of the last run in `database`, with its lost events."""
     if not database.exists():
         return "no recording"
     command = [PYTRACE, "info", str(database), "--format", "json"]

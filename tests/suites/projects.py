@@ -1,14 +1,16 @@
-"""The test suites of other projects, bare and under pytrace, compared test by test. By hand: make suites
+"""The test suites of other projects, bare and under pytrace, compared test by test. By hand: make
+suites
 
     python tests/suites/projects.py [PROJECT[:ARGUMENT]...]
 
-The projects are those of the group `suites` in pyproject.toml, which has to be installed. Their tests
-come with the source distribution of the same version, which is downloaded once, into build/suites/.
-Where a test ends otherwise, both are run again, to tell a difference from a test that fails now and
-then. Exit status 1 where there is a difference both times. A large suite is run in pieces:
-sqlalchemy:test/sql is the one that has this argument.
+The projects are those of the group `suites` in pyproject.toml, which has to be installed. Their
+tests come with the source distribution of the same version, which is downloaded once, into
+build/suites/. If a test ends otherwise, both are run again, to tell a difference from a test
+that fails now and then. Exit status 1 if there is a difference both times. A large suite is run
+in pieces: sqlalchemy:test/sql is the one that has this argument.
 """
 
+import argparse
 import os
 import signal
 import subprocess
@@ -36,11 +38,11 @@ class Project:
     environment: tuple[tuple[str, str], ...] = ()
 
     def names(self) -> set[str]:
-        """What it is asked for by."""
+        """The name by which it is asked for."""
         return {self.name, *(f"{self.name}:{argument}" for argument in self.arguments)}
 
 
-ORM_PARTS = ["test/orm/declarative", "test/orm/dml", "test/orm/inheritance"]  # half of test/orm's tests
+ORM_PARTS = ["test/orm/declarative", "test/orm/dml", "test/orm/inheritance"]  # half of test/orm
 PROJECTS = [
     Project("attrs", ("tests", "--hypothesis-seed=0")),
     Project("pluggy", ("testing",)),
@@ -66,8 +68,8 @@ PROJECTS = [
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a suite: how each test ended, wall time in seconds, the largest memory of one of its
-    processes in MB, its exit status and what it printed."""
+    """One run of a suite: how each test ended, wall time in seconds, the largest memory of one of
+    its processes in MB, its exit status and what it printed."""
 
     outcomes: Outcomes
     seconds: float
@@ -123,7 +125,8 @@ def run(project: Project, tree: Path, command: list[str], scratch: Path) -> Run:
 
 
 def compare(project: Project, folder: Path) -> bool:
-    """Runs a project's tests both ways, and prints what came of it. False: there is a difference."""
+    """Runs a project's tests both ways, and prints what came of it. False: there is a
+    difference."""
     tree = source(project.name, folder)
     with tempfile.TemporaryDirectory() as made:
         scratch = Path(made)
@@ -161,8 +164,13 @@ def summary(project: Project, bare: Run, recorded: Run) -> str:
 
 
 def main() -> int:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background; tests send it
-    wanted = set(sys.argv[1:]) or {project.name for project in PROJECTS}
+    # A shell ignores SIGINT in its background jobs, but some tests send it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    parser = argparse.ArgumentParser(description="the tests of other projects, bare and under pytrace")
+    parser.add_argument("projects", nargs="*", metavar="PROJECT[:ARGUMENT]")
+    wanted = set(parser.parse_args().projects) or {project.name for project in PROJECTS}
+    if unknown := wanted - {name for project in PROJECTS for name in project.names()}:
+        parser.error(f"there is no {', '.join(sorted(unknown))}")
     print(f"Python {sys.version.split()[0]}")
     same = [compare(project, DOWNLOADS) for project in PROJECTS if wanted & project.names()]
     return 0 if same and all(same) else 1

@@ -1,0 +1,311 @@
+/* Recording: the rare paths. hook.h has the hot path, and the order of the parts. */
+
+#include "record/hook.h"
+
+#include "record/define.h"
+#include "record/secrets.h"
+#include "record/session.h"
+#include "record/stats.h"
+#include "record/text.h"
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+void hook_suppress(struct thread *thread, int change)
+{
+    if (change > 0)
+        thread->suppressed++;
+    else if (change < 0 && thread->suppressed)
+        thread->suppressed--;
+    thread_update_ready(thread);
+}
+
+void hook_look(struct thread *thread, const PyCodeObject *begins)
+{
+    STAT(thread_looked);
+    const compat_frame *frame = compat_frame_of(thread_state());
+    if (begins != NULL && frame != NULL && compat_frame_runs(frame, begins))
+        frame = frame->previous;
+    thread->suppressed = 0;
+    for (; frame != NULL; frame = frame->previous) {
+        PyCodeObject *code = compat_frame_code(frame);
+        const struct code_info *info = code != NULL ? codes_info(code) : NULL;
+        thread->suppressed += info != NULL && info->notrace;
+    }
+    thread->looked = true;
+    thread_update_ready(thread);
+}
+
+struct thread *hook_thread_made(void)
+{
+    if (!thread_is_nobody(current_thread))
+        return hook_here(true);
+    struct thread *thread = threads_forked() ? thread_make_current() : NULL;
+    return thread != NULL ? greenlets_current(thread) : NULL;
+}
+
+uint64_t hook_now_behind(const struct thread *thread)
+{
+    STAT(clock_behind);
+    uint64_t now = ring_clock_units(session_ring());
+    return now > thread->stream.time ? now : thread->stream.time;
+}
+
+/* ---- room --------------------------------------------------------------------------------- */
+
+#define DUMPER_CHECK_UNITS (1u << 22) /* some 20 ms between two looks for the dumper */
+
+static uint8_t *room_in_chunk(struct thread *thread, size_t size, size_t least)
+{
+    STAT(record_without_room);
+    static uint64_t checked;
+    struct stream *stream = &thread->stream;
+    if (stream->ring == NULL && !threads_forked())
+        return NULL;
+    uint64_t found_full = stream->freed_seen;
+    if (!thread->defined) {
+        char name[200];
+        thread->defined = define_thread(stream->id, stream->tid, name, thread_name(name, sizeof name));
+    }
+    const uint8_t *rest = stream->next;
+    uint8_t *p = stream_next_chunk(stream, size + EVENT_HEAD_MAX, least + EVENT_HEAD_MAX);
+    if (p != NULL && p == rest) /* of the present chunk; no other is that large */
+        return p;
+    if (p != NULL)
+        STAT(chunk_claimed);
+    else
+        STAT(record_dropped);
+    /* else nothing has changed since the ring was full */
+    if (p != NULL || stream->freed_seen != found_full)
+        threads_share_chunks(thread);
+    if (p == NULL && stream->lost & 0xff) /* drops are cheap: few of them look at the clock */
+        return NULL;
+    uint64_t now = hook_now(thread);
+    if (now - checked > DUMPER_CHECK_UNITS) {
+        checked = now;
+        session_check_dumper();
+    }
+    if (p != NULL && stream->lost)
+        p = thread_put_lost(thread, p, stream->time); /* the next caller read its time before */
+    if (p != NULL)
+        p = task_put_again(thread, p);
+    return p;
+}
+
+struct place hook_room(struct thread *thread, size_t size, size_t least)
+{
+    if (!values_config.repr) {
+        uint8_t *start = room_in_chunk(thread, size, least);
+        size_t left = (size_t)(thread->stream.end - thread->stream.next);
+        return start == NULL ? NO_PLACE : (struct place){start, start + (size < left ? size : left)};
+    }
+    STAT(record_outside);
+    if ((thread->outside = PyMem_RawMalloc(size)) == NULL) {
+        stream_drop(&thread->stream);
+        return NO_PLACE;
+    }
+    thread->ready = false; /* until the record is complete */
+    return (struct place){thread->outside, thread->outside + size};
+}
+
+void hook_commit_outside(struct thread *thread, uint8_t *p, uint64_t now)
+{
+    struct stream *stream = &thread->stream;
+    uint8_t *record = thread->outside;
+    size_t size = (size_t)(event_close(record, p) - record);
+    thread->outside = NULL;
+    thread_update_ready(thread);
+    /* Also if a block has ended meanwhile: the record began inside of it. */
+    bool fits = (size_t)(stream->end - stream->next) >= size;
+    uint8_t *place = fits ? stream->next : room_in_chunk(thread, size, size);
+    if (place != NULL) {
+        memcpy(place, record, size);
+        stream->time = now;
+        stream_commit(stream, place + size);
+    }
+    PyMem_RawFree(record);
+}
+
+/* ---- events that are out of the ordinary -------------------------------------------------- */
+
+void hook_leave_other(struct thread *thread, PyCodeObject *code, struct code_info *info, const compat_frame *frame,
+                      enum event_kind kind, PyObject *value, const struct encoded *encoded, uint64_t now)
+{
+    STAT(end_out_of_order);
+    struct open_call *call = thread->top - 1;
+    if (info->generator && kind != EVENT_YIELD)
+        generators_ended(frame ? frame : hook_frame(code), NULL);
+    while (call > thread->calls && call->code != code)
+        call--;
+    if (call > thread->calls) {
+        thread->stream.depth -= (int32_t)(thread->top - (call + 1));
+        thread->top = call + 1;
+    } else { /* as if its call had been recorded, at an unknown time */
+        if (thread->top == thread->end && !thread_grow(thread))
+            return;
+        call = thread->top++;
+        *call = (struct open_call){.code = code};
+        thread->stream.depth++;
+    }
+    hook_leave(thread, call, info, kind, value, encoded, true, now);
+    task_coroutine_left(thread); /* perhaps among those forgotten */
+}
+
+struct code_info *hook_prepare(PyCodeObject *code, PyObject *globals, int notrace, struct thread **thread,
+                               bool *out_of_scope)
+{
+    STAT(event_prepared);
+    *out_of_scope = false;
+    if (!threads_forked())
+        return NULL;
+    struct code_info *info = codes_resolve(code, globals);
+    if (info != NULL && info->scope == SCOPE_OUT) {
+        STAT(event_out_of_scope);
+        *out_of_scope = true;
+        return NULL;
+    }
+    if ((*thread = hook_thread_made()) == NULL)
+        return NULL;
+    if (!(*thread)->looked)
+        hook_look(*thread, notrace > 0 ? code : NULL);
+    if (info == NULL)
+        stream_drop(&(*thread)->stream);
+    else if (info->scope == SCOPE_NOTRACE)
+        hook_suppress(*thread, notrace);
+    else if ((*thread)->ready)
+        return info;
+    STAT(event_passed_over);
+    return NULL;
+}
+
+void hook_raise(struct thread *thread, struct code_info *info, PyObject *exception, int line, uint64_t now,
+                struct encoded *keep)
+{
+    struct place place = hook_reserve(thread, HOOK_ROOM_FOR_VALUE, HOOK_ROOM_FOR_VALUE);
+    if (keep != NULL)
+        keep->size = 0;
+    if (place.start == NULL)
+        return;
+    uint8_t *p = hook_head(place.start, info, EVENT_RAISE, now - thread->stream.time);
+    if (line > 0)
+        p = event_put(p, EVENT_LINE, (uint64_t)line);
+    if (exception != NULL) {
+        uint8_t *value = p;
+        p = values_put(p, place.end - WIRE_CLOSE_MAX, EVENT_VALUE, exception);
+        if (keep != NULL)
+            memcpy(keep->bytes, value, keep->size = (size_t)(p - value));
+    }
+    hook_commit(thread, place.start, p, now);
+}
+
+int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
+{
+    compat_frame *frame = compat_current_frame();
+    PyCodeObject *code = frame != NULL ? compat_frame_code(frame) : NULL;
+    struct thread *thread = code != NULL && threads_forked() ? hook_thread_made() : NULL;
+    /* Inside of a callback, such as a __repr__ with --repr, a record of this thread is half
+     * written. */
+    if (thread == NULL || compat_thread_state()->tracing)
+        return 0;
+    if (!thread->looked)
+        hook_look(thread, NULL);
+    if (!thread->ready)
+        return 0;
+    struct code_info *info = codes_resolve(code, frame->f_globals);
+    if (info == NULL || !codes_define(code, info, frame->f_globals)) {
+        stream_drop(&thread->stream);
+        return 0;
+    }
+    uint64_t now = hook_now(thread);
+    size_t count = names != NULL ? (size_t)PyTuple_GET_SIZE(names) : 0, name_max = 200;
+    size_t room = EVENT_HEAD_MAX + values_config.most + (count + 1) * (values_config.most + VALUE_ROOM_MIN + name_max);
+    if (room > RING_MIN_CHUNK_SIZE / 2 - EVENT_HEAD_MAX)
+        room = RING_MIN_CHUNK_SIZE / 2 - EVENT_HEAD_MAX;
+    if (count > 64) /* so many short values fit */
+        count = 64;
+    size_t least = hook_least(room, EVENT_HEAD_MAX + (count + 1) * VALUE_ROOM_MIN + count * (name_max + 4));
+    struct place place = hook_reserve(thread, room, least);
+    if (place.start == NULL)
+        return 0;
+    PyThreadState *state = compat_thread_state();
+    PyThreadState_EnterTracing(state); /* no event while the record is half written */
+    uint8_t *p = hook_head(place.start, info, EVENT_LOG, now - thread->stream.time);
+    int line = codes_line(info, code, compat_frame_offset(frame, code));
+    if (line > 0)
+        p = event_put(p, EVENT_LINE, (uint64_t)line);
+    uint8_t *end = place.end - WIRE_CLOSE_MAX - count * (name_max + 4);
+    p = values_put(p, end - count * VALUE_ROOM_MIN, EVENT_VALUE, text);
+    for (size_t i = 0; i < count; i++)
+        p = secrets_match(PyTuple_GET_ITEM(names, (Py_ssize_t)i))
+                ? values_put_redacted(p, EVENT_VALUE, values[i])
+                : values_put(p, end - (count - 1 - i) * VALUE_ROOM_MIN, EVENT_VALUE, values[i]);
+    for (size_t i = 0; i < count; i++) {
+        char name[200];
+        p = wire_put_bytes(p, EVENT_NAME, name,
+                           text_qualified(name, name_max, NULL, PyTuple_GET_ITEM(names, (Py_ssize_t)i)));
+    }
+    PyThreadState_LeaveTracing(state);
+    hook_commit(thread, place.start, p, now);
+    return 0;
+}
+
+/* ---- begin and end ------------------------------------------------------------------------ */
+
+static bool finalized; /* no Python code runs any more */
+
+void hook_close(void)
+{
+    threads_close();
+    generators_forget();
+}
+
+/* The process ends. If C code calls exit() (in another thread, in a signal handler), Python's
+ * threads still run, and one may be in the middle of a record. Their streams stay theirs, and the
+ * dumper takes the published records. */
+static bool before_leave(bool alone)
+{
+    if (finalized)
+        hook_close();
+    else
+        threads_stop(alone);
+    return alone || finalized;
+}
+
+void hook_finalized(void) { finalized = true; }
+
+int hook_open(const struct front_end *front_end, bool values)
+{
+    static bool prepared;
+    struct ring *ring = session_ring();
+    if (ring == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "pytrace: no recording has been joined");
+        return -1;
+    }
+    if (threads_open(front_end) < 0)
+        return -1;
+    if (!prepared)
+        define_open(ring, session_process());
+    prepared = true;
+    session_before_leave = before_leave;
+    recorder.clock_kind = ring_clock_kind(ring);
+    recorder.clock_shift = ring_clock_shift(ring);
+    recorder.values = values;
+    recorder.on = true;
+    threads_forked();
+    return 0;
+}
+
+bool hook_in_site(const compat_frame *frame)
+{
+    for (; frame != NULL; frame = frame->previous) {
+        PyCodeObject *code = compat_frame_code(frame);
+        if (code == NULL || !PyUnicode_Check(code->co_filename))
+            continue;
+        Py_ssize_t size;
+        const char *name = PyUnicode_AsUTF8AndSize(code->co_filename, &size);
+        if (name == NULL)
+            PyErr_Clear();
+        else if (strcmp(name, "<frozen site>") == 0 || (size >= 8 && strcmp(name + size - 8, "/site.py") == 0))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,117 @@
+/* Recorded threads: the open calls of each, its stream, and the chunk that it holds.
+ *
+ * All of it runs under the GIL, except a thread's end; each thread writes to a stream of its
+ * own. */
+#ifndef PYTRACE_THREAD_H
+#define PYTRACE_THREAD_H
+
+#include "record/front_end.h"
+#include "ring/ring.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define HOT static inline __attribute__((always_inline))
+
+/* A recorded call that is open on a thread. */
+struct open_call {
+    PyCodeObject *code;
+    uint64_t start;  /* clock units; 0: not known */
+    uint64_t since;  /* the same; of a generator, its last resume */
+};
+
+#define GREENLETS_BUCKETS 256 /* of a byte */
+#define FIRST_CALLS 64 /* open calls that a thread has room for at first */
+
+/* The greenlets of one thread of the operating system that are, or were, in the middle of
+ * recorded calls. */
+struct greenlets {
+    size_t count;
+    struct thread *all;                      /* by next_beside */
+    struct thread *idle;                     /* by next_found: those without a greenlet */
+    struct thread *found[GREENLETS_BUCKETS]; /* by root, next_found: the others */
+};
+
+/* A thread of the operating system, or one of its greenlets. */
+struct thread {
+    bool ready;                     /* recording, looked, not suppressed, no record outside */
+    bool looked;                    /* for @notrace functions that were open at its first event */
+    bool defined;                   /* its name is in the recording */
+    bool holds;                     /* a chunk */
+    uint32_t suppressed;            /* @notrace functions that are open */
+    const void *stack[3];           /* last seen innermost chunks of its data stack; greenlets.c */
+    struct open_call *top;          /* one behind the innermost */
+    struct open_call *calls, *end;  /* `first`, or memory of their own; calls[0] is a sentinel */
+    struct stream stream;
+    struct tasks *tasks;            /* see task.h; NULL: none has run yet */
+    struct thread *next, **previous; /* all threads of the process */
+    struct thread *older, *newer;   /* queue of threads that hold a chunk; threads_share_chunks */
+    uint64_t held_time;             /* time of its last record when it joined the queue */
+    uint8_t *outside;               /* a record in the making, see hook_reserve; NULL: none */
+    const void *root;               /* the start of its data stack, or else its first frame */
+    struct greenlets *greenlets;    /* of this thread of the system; NULL: it has had none */
+    struct thread *next_beside, *next_found; /* in its lists */
+#if !HAVE_MONITORING
+    struct profile *profile;        /* see profile.c */
+#endif
+    struct open_call first[FIRST_CALLS];
+};
+
+/* The recording's data for the hot path; constant while it runs. */
+struct recorder {
+    PyThreadState *const volatile *state; /* see compat_state_word */
+    uint32_t clock_kind, clock_shift;
+    bool values;
+    bool on;
+};
+extern struct recorder recorder;
+
+/* This thread; before its first event a struct that is never ready. For events see hook_here. */
+extern _Thread_local struct thread *current_thread __attribute__((tls_model("initial-exec")));
+
+/* The interpreter's state of this thread. */
+HOT PyThreadState *thread_state(void) { return *recorder.state; }
+
+/* ---- a thread ----------------------------------------------------------------------------- */
+
+/* True: it is the struct of threads before their first event. */
+bool thread_is_nobody(const struct thread *thread);
+/* Makes one more, with a stream, in the list of all; NULL if memory is short or nothing is
+ * recorded. tid: the operating system's. A forked child must have called threads_forked. */
+struct thread *thread_make(uint64_t tid);
+/* The same, and it is current_thread to the end of this thread of the operating system. */
+struct thread *thread_make_current(void);
+/* Sets `ready` after a change of the fields that it depends on. */
+void thread_update_ready(struct thread *thread);
+/* More room for open calls. */
+bool thread_grow(struct thread *thread);
+/* Seals its chunk. */
+void thread_seal(struct thread *thread);
+/* The structs on the same thread of the operating system, one by one from NULL to NULL. */
+struct thread *thread_next_beside(const struct thread *thread, const struct thread *at);
+/* Writes the record of a loss at `p`, which has room for it. Returns the place of the next
+ * record. */
+uint8_t *thread_put_lost(struct thread *thread, uint8_t *p, uint64_t now);
+/* The name of this thread's threading.Thread, in UTF-8, if it can be read without running the
+ * program's code. Returns its size; 0: unknown. */
+size_t thread_name(char *name, size_t size);
+
+/* ---- all of them -------------------------------------------------------------------------- */
+
+/* To be called by a thread that has claimed a chunk, or found none: seals chunks of others if they
+ * are scarce. */
+void threads_share_chunks(struct thread *thread);
+/* Recording begins, or begins again. 0, or -1 with a Python exception. */
+int threads_open(const struct front_end *front_end);
+/* The front end given to threads_open. */
+const struct front_end *thread_front_end(void);
+/* Seals all streams of the process, and forgets open calls, whose ends may not be seen. */
+void threads_close(void);
+/* The process ends while others of its threads may still run: none is ready any more. `wait`:
+ * until a thread that is just ending has done so; else the lock may be held by the very thread
+ * that a handler has interrupted. */
+void threads_stop(bool wait);
+/* In a forked child: makes it a process of the recording, once, at the latest before its first
+ * record. Returns whether this process, forked or not, records. */
+bool threads_forked(void);
+
+#endif

@@ -1,0 +1,120 @@
+"""Functions by their calls and times: the questions of the hot list. The database thread calls
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..rows import Run, text
+
+if TYPE_CHECKING:
+    from ..database import Database, Parameter
+    from .view import View
+
+_CODE = "CAST(module AS BLOB), CAST(func AS BLOB), CAST(file AS BLOB), line"
+
+
+class Function(NamedTuple):
+    """A function, whatever code objects it has: each process makes its own. Names are as stored."""
+
+    module: bytes
+    func: bytes
+    file: bytes
+    line: int
+
+    @property
+    def name(self) -> str:
+        return f"{text(self.module)}.{text(self.func)}" if self.module else text(self.func)
+
+
+class Times(NamedTuple):
+    """The calls of a function, and its times in ns; those after `calls` are None where they are not
+    known. docs/schema.md says what each is."""
+
+    calls: int
+    own: int | None = None
+    total: int | None = None
+    average: int | None = None
+    median: int | None = None
+    longest: int | None = None
+
+
+def predicate(view: View, runs: list[Run]) -> str:
+    """The calls of a view, for `hot MATCH`."""
+    shown = [run for run in runs if view.run in (None, run.id)]
+    conditions = [] if view.run is None else [f"(= run {view.run})"]
+    if view.filter is not None:
+        from ..filter.sql import predicate as of_filter
+
+        conditions.append(of_filter(view.filter, shown))
+    return f"(and {' '.join(conditions)})"
+
+
+def usual(run: int | None) -> Callable[[Database], dict[Function, Times]]:
+    """A question for all functions of a run; None: of all runs."""
+    return functions("(and)" if run is None else f"(= run {run})", mine=False)
+
+
+def functions(condition: str, mine: bool) -> Callable[[Database], dict[Function, Times]]:
+    """A question for all functions with calls that meet a condition. mine: for those of one's own
+    code."""
+
+    def question(database: Database) -> dict[Function, Times]:
+        found: dict[Function, Times] = {}
+        rows = database.query(
+            "bbbiiiinnni",
+            f"SELECT {_CODE}, calls, own, total, average, median, longest, mine FROM hot WHERE hot MATCH ?",
+            (condition,),
+        )
+        for module, func, file, line, *numbers, is_mine in rows:
+            if is_mine or not mine:
+                function, times = Function(module, func, file, line), Times(*numbers)
+                found[function] = _together(found[function], times) if function in found else times
+        return found
+
+    return question
+
+
+def _together(one: Times, other: Times) -> Times:
+    """The times of two code objects of the same function."""
+    more, less = (one, other) if one.calls >= other.calls else (other, one)
+    calls = one.calls + other.calls
+    averages = ((one.average or 0) * one.calls + (other.average or 0) * other.calls) // max(calls, 1)
+    return Times(
+        calls,
+        (one.own or 0) + (other.own or 0),
+        (one.total or 0) + (other.total or 0),
+        averages,
+        more.median if more.median is not None else less.median,
+        max(one.longest or 0, other.longest or 0),
+    )
+
+
+def calls(run: int | None, mine: bool) -> Callable[[Database], dict[Function, Times]]:
+    """A question for the calls of all functions, by the summaries of segments alone: it is answered
+    at once."""
+
+    def question(database: Database) -> dict[Function, Times]:
+        from ..info import calls_by_code
+
+        has_mine = database.has_column("code", "mine")
+        found: dict[Function, Times] = {}
+        for (id,) in database.query("i", "SELECT id FROM run WHERE ?1 = 0 OR id = ?1", (run or 0,)):
+            summaries = database.query(
+                "b", "SELECT codes FROM segment INDEXED BY segment_time WHERE run = ?", (id,)
+            )
+            counts = calls_by_code(codes for (codes,) in summaries)
+            parameters: tuple[Parameter, ...] = (id,)
+            for number, module, func, file, line, is_mine in database.query(
+                "ibbbii",
+                f"SELECT number, {_CODE}, {'mine' if has_mine else '0'} FROM code WHERE run = ?",
+                parameters,
+            ):
+                if counts[number] and (is_mine or not mine):
+                    function = Function(module, func, file, line)
+                    before = found[function].calls if function in found else 0
+                    found[function] = Times(before + counts[number])
+        return found
+
+    return question
