@@ -109,7 +109,7 @@ flags = st.sampled_from(["", ", re.I", ", re.M | re.S", ", re.X", ", re.I | re.M
 
 spans = call(
     "timedelta",
-    st.integers(-999999999, 999999998).map(str),
+    st.integers(-999999997, 999999998).map(str),  # negative seconds take days from it
     st.integers(-99999, 86400).map(str),
     st.integers(-9, 999999).map(str),
 ) | call("timedelta", *[st.integers(-1, 1).map(str)] * 3)
