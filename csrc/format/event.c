@@ -14,6 +14,7 @@ const char *event_kind_name(int kind)
         [EVENT_CALL] = "call",     [EVENT_RETURN] = "return", [EVENT_EXCEPTION] = "exception",
         [EVENT_YIELD] = "yield",   [EVENT_RESUME] = "resume", [EVENT_THROW] = "throw",
         [EVENT_RAISE] = "raise",   [EVENT_LOG] = "log",       [EVENT_LOST] = "lost",
+        [EVENT_AT_LINE] = "line",
     };
     return kind >= 0 && kind < EVENT_KINDS ? names[kind] : NULL;
 }
@@ -62,7 +63,7 @@ static bool set_varint(struct value *value, uint32_t field, uint64_t n)
 
     switch (field) {
     case VALUE_CONSTANT:
-        if ((known = n <= CONSTANT_CYCLE))
+        if ((known = n <= CONSTANT_DELETED))
             value->constant = (enum value_constant)n;
         break;
     case VALUE_INTEGER:
@@ -273,7 +274,7 @@ static inline __attribute__((always_inline)) long decode(const uint8_t *data, si
         if (!p)
             return DECODE_MALFORMED;
         field = tag >> 3;
-        if (field <= EVENT_DEPTH) {
+        if (field <= EVENT_DEPTH || field == EVENT_AT_LINE) {
             if ((tag & 7) != WIRE_VARINT)
                 return DECODE_MALFORMED;
             p = wire_get_varint(p, end, &n);
@@ -298,7 +299,7 @@ static inline __attribute__((always_inline)) long decode(const uint8_t *data, si
             if (!p)
                 return DECODE_MALFORMED;
         } else {
-            event->has_later = true;
+            event->has_later |= field > EVENT_CHANGED;
             p = wire_skip(p, end, tag);
             if (!p)
                 return DECODE_MALFORMED;
@@ -330,6 +331,41 @@ bool event_name(const struct event *event, const uint8_t **cursor, const uint8_t
 {
     *cursor = find_bytes(*cursor ? *cursor : event->fields, event->fields_end, EVENT_NAME, name, size);
     return *cursor;
+}
+
+bool event_variable(const struct event *event, struct event_variables *walk, uint32_t *variable)
+{
+    uint64_t n;
+
+    if (!walk->begun) {
+        const uint8_t *data;
+        size_t size;
+        walk->begun = true;
+        if (find_bytes(event->fields, event->fields_end, EVENT_VARIABLE, &data, &size)) {
+            walk->next = data;
+            walk->end = data + size;
+        }
+    }
+    if (!walk->next || walk->next == walk->end)
+        return false;
+    walk->next = wire_get_varint(walk->next, walk->end, &n);
+    *variable = (uint32_t)n;
+    return walk->next && n <= UINT32_MAX;
+}
+
+uint32_t event_changed(const struct event *event)
+{
+    const uint8_t *p = event->fields, *end = event->fields_end;
+    while (p && p < end) {
+        uint32_t tag;
+        uint64_t n;
+        p = wire_get_tag(p, end, &tag);
+        if (p && tag == WIRE_TAG(EVENT_CHANGED, WIRE_VARINT))
+            return wire_get_varint(p, end, &n) && n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+        if (p)
+            p = wire_skip(p, end, tag);
+    }
+    return UINT32_MAX;
 }
 
 bool value_item(const struct value *value, const uint8_t **cursor, struct value *item)

@@ -24,9 +24,14 @@
  *   0a 08  10 07  50 05  72 02 08 00     return, code 7; time 5, which is also what it took; None
  *   0a 04  48 02  50 00                  lost, 2; time 0
  *
+ * line 12 of code 7, before which variable 1 became 5:
+ *
+ *   0a 11  80 01 07  50 01  60 0c  72 02 10 0a  82 02 01 01
+ *          ^ kind 16: its tag takes two bytes   ^ field 32, packed: variable 1
+ *
  * and a record of a later version's kind, which this version skips:
  *
- *   0a 05  80 01 07  50 01               kind 16 (its tag takes two bytes), code 7; time 1
+ *   0a 05  88 01 07  50 01               kind 17, code 7; time 1
  *
  * No Python, no allocation, no atomics.
  */
@@ -36,7 +41,7 @@
 #include "format/wire.h"
 
 /* Field numbers of Event.what; also SQL's and JSON's kinds, in this order (event_kind_name). Later
- * versions have more, from 16 to 31; 10 to 15 are other fields. */
+ * versions have more, to 31; 10 to 15 are other fields. */
 enum event_kind {
     EVENT_CALL = 1,
     EVENT_RETURN = 2,
@@ -47,14 +52,15 @@ enum event_kind {
     EVENT_RAISE = 7,
     EVENT_LOG = 8,
     EVENT_LOST = 9,
+    EVENT_AT_LINE = 16,
     EVENT_KNOWN_END, /* one behind the last one that this version knows */
 };
 
 enum { EVENT_KINDS = 32 }; /* the size of arrays by kind, and of masks of 1 << kind */
 
 /* Masks: the kinds that this version knows, and all possible kinds. */
-#define EVENT_KNOWN ((2u << EVENT_LOST) - (1u << EVENT_CALL))
-#define EVENT_LATER 0xffff0000u
+#define EVENT_KNOWN ((2u << EVENT_LOST) - (1u << EVENT_CALL) + (1u << EVENT_AT_LINE))
+#define EVENT_LATER 0xfffe0000u
 #define EVENT_ANY (EVENT_KNOWN | EVENT_LATER)
 
 static inline bool event_is_known(enum event_kind kind) { return EVENT_KNOWN >> kind & 1; }
@@ -66,6 +72,8 @@ enum event_field {
     EVENT_DEPTH = 13,
     EVENT_VALUE = 14,
     EVENT_NAME = 15,
+    EVENT_VARIABLE = 32,
+    EVENT_CHANGED = 33,
 };
 
 enum value_field {
@@ -97,6 +105,7 @@ enum value_constant {
     CONSTANT_CUT,
     CONSTANT_UNBOUND,
     CONSTANT_CYCLE,
+    CONSTANT_DELETED,
 };
 
 enum value_container {
@@ -350,5 +359,15 @@ static inline __attribute__((always_inline)) long event_head(const uint8_t *data
 bool event_value(const struct event *event, const uint8_t **cursor, struct value *value);
 bool event_name(const struct event *event, const uint8_t **cursor, const uint8_t **name, size_t *size);
 bool value_item(const struct value *value, const uint8_t **cursor, struct value *item);
+
+/* The variables that the values of an at_line are of, in the order of the values. Start with a
+ * zeroed walk. False: there are no more. */
+struct event_variables {
+    const uint8_t *next, *end;
+    bool begun;
+};
+bool event_variable(const struct event *event, struct event_variables *walk, uint32_t *variable);
+/* How many of its values were set or deleted; UINT32_MAX: all. */
+uint32_t event_changed(const struct event *event);
 
 #endif

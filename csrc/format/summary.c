@@ -283,7 +283,7 @@ enum motion { ENTERS = 1 << 10, LEAVES = 1 << 11 };
 static const uint32_t motions[256] = { /* by a record's first tag; 0: not one with a code */
     MOVES(EVENT_CALL, ENTERS),   MOVES(EVENT_RETURN, LEAVES), MOVES(EVENT_EXCEPTION, LEAVES),
     MOVES(EVENT_RESUME, ENTERS), MOVES(EVENT_YIELD, LEAVES),  MOVES(EVENT_THROW, ENTERS),
-    MOVES(EVENT_RAISE, 0),       MOVES(EVENT_LOG, 0),
+    MOVES(EVENT_RAISE, 0),       MOVES(EVENT_LOG, 0),         MOVES(EVENT_AT_LINE, 0),
 };
 
 /* A varint of up to four bytes as it stands, in a word: of two numbers the larger one has the
@@ -324,9 +324,9 @@ struct head {
 };
 
 /* A record as nearly all are: the fields in the order in which the hook writes them, each of a
- * few bytes, no line and no depth, and more of the body behind it. The time's size is as good as
+ * few bytes, no depth, and more of the body behind it. The time's size is as good as
  * random, so no branch asks for it. False: it is not such a record. */
-#define USUAL_MAX 17 /* bytes that are looked at */
+#define USUAL_MAX 23 /* bytes that are looked at */
 static inline __attribute__((always_inline)) bool read_usual(const uint8_t *p, const uint8_t *end,
                                                              struct head *head)
 {
@@ -346,8 +346,8 @@ static inline __attribute__((always_inline)) bool read_usual(const uint8_t *p, c
     head->next = p + length;
 
     head->motion = motions[p[0]];
-    head->code = p[1];
-    p += 2;
+    p += 1 + (p[0] >= 0x80); /* a kind from 16 on */
+    head->code = *p++;
     if (head->code >= 0x80) {
         head->code = (head->code & 0x7f) | (uint32_t)*p << 7;
         if (*p++ >= 0x80)
@@ -358,6 +358,12 @@ static inline __attribute__((always_inline)) bool read_usual(const uint8_t *p, c
     p += 1 + size;
     if (*p == WIRE_TAG(EVENT_ELAPSED, WIRE_VARINT)) {
         if (!(size = get_word(p + 1, &head->span)))
+            return false;
+        p += 1 + size;
+    }
+    if (*p == WIRE_TAG(EVENT_LINE, WIRE_VARINT)) {
+        uint32_t line;
+        if (!(size = get_word(p + 1, &line)))
             return false;
         p += 1 + size;
     }
