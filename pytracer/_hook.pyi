@@ -18,6 +18,7 @@ def start(
     repr: bool,
     value_length: int,
     attributes: int,
+    lines: int,
     redact: str | None,
     gate: bool,
     stdlib_path: str | None,

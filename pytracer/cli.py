@@ -4,6 +4,7 @@ import sys
 
 from .option_values import (
     read_attributes,
+    read_lines,
     read_buffer_size,
     read_count,
     read_event,
@@ -44,13 +45,17 @@ SETTINGS = {
         Option("--no-site-packages", "", "", "0", read_switch, "leave installed packages out"),
         Option("--no-stdlib", "", "", "0", read_switch, "leave Python's own library out"),
         Option("--no-children", "", "", "0", read_switch, "leave processes out that the program starts"),
+        Option(
+            "--lines", "", "own|all", "", read_lines, "also each line of your code, or of all, and variables",
+            choices=("own", "all"), alone="own",
+        ),
     ),
     "Values": (
         Option("--no-values", "", "", "0", read_switch, "record calls without arguments and return values"),
         Option("--repr", "", "", "0", read_switch, "ask objects for their repr(), which runs their code"),
         Option("--value-length", "", "N", "200", read_value_length, "characters of a value to keep"),
         Option(
-            "--attributes", "", "N", "0", read_attributes, "attributes of objects to keep, without their code"
+            "--attributes", "", "N", "", read_attributes, "attributes of objects to keep (0; with --lines 8)"
         ),
         Option("--redact", "", "REGEX", REDACT, read_pattern, "names of arguments whose values are not kept"),
     ),

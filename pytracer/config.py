@@ -92,4 +92,6 @@ def settings(given: dict[str, str]) -> dict[str, str]:
     for option in OPTIONS:
         if option.name not in layers:
             layers[option.name] = option.convert(option.default or "", option.flag)
+    if not layers["attributes"]:  # what a line does is mostly done to objects
+        layers["attributes"] = "8" if layers["lines"] else "0"
     return layers

@@ -73,9 +73,22 @@ def read_value_length(text: str) -> str:
 
 
 def read_attributes(text: str) -> str:
+    if not text:
+        return ""  # config.settings decides
     if not text.strip().isdecimal() or int(text) > MAX_ATTRIBUTES:
         raise ValueError(f"a number of attributes is expected, from 0 (none) to {MAX_ATTRIBUTES}")
     return str(int(text))
+
+
+def read_lines(text: str) -> str:
+    match text.strip().lower():
+        case "own" | "all" as which:
+            return which
+        case "1" | "true" | "yes" | "on":
+            return "own"
+        case "" | "0" | "false" | "no" | "off":
+            return ""
+    raise ValueError("own (your code) or all is expected")
 
 
 def read_switch(text: str) -> str:

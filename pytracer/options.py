@@ -23,11 +23,11 @@ class Option:
 
     metavar: the name of its value; "": a switch. default: as the user would write it; None: none.
     read: gives the value of a written text, or raises ValueError. choices: all possible texts.
-    files: whether files, or folders, are expected. without: flags that exclude this one. act:
+    alone: the text that the flag alone stands for; None: a value has to follow. files: whether files, or folders, are expected. without: flags that exclude this one. act:
     replaces the command: it makes a text to print from the command and the value.
     """
 
-    __slots__ = ("act", "choices", "default", "files", "flag", "help", "metavar", "read", "short", "without")
+    __slots__ = ("act", "alone", "choices", "default", "files", "flag", "help", "metavar", "read", "short", "without")
 
     def __init__(
         self,
@@ -39,13 +39,14 @@ class Option:
         help: str,
         *,
         choices: tuple[str, ...] = (),
+        alone: str | None = None,
         files: bool = False,
         without: tuple[str, ...] = (),
         act: "Callable[[CliCommand, Any], str] | None" = None,
     ) -> None:
         self.flag, self.short, self.metavar = flag, short, metavar
         self.default, self.read, self.help = default, read, help
-        self.choices, self.files, self.without, self.act = choices, files, without, act
+        self.choices, self.alone, self.files, self.without, self.act = choices, alone, files, without, act
 
     @property
     def key(self) -> str:
@@ -73,7 +74,7 @@ class Option:
         try:
             if "\0" in written:
                 raise ValueError("it has a NUL character in it")
-            if self.choices and written not in self.choices:
+            if self.choices and self.alone is None and written not in self.choices:
                 raise ValueError(f"one of {', '.join(self.choices)} is expected")
             return self.read(written)
         except ValueError as error:
@@ -168,7 +169,10 @@ def parse(command: CliCommand, words: list[str]) -> "tuple[dict[str, Any], list[
             raise UsageError(
                 f"there is no option {flag}{nearest(flag, [*by_flag])}\n  {name} --help lists them{hint}"
             )
-        if option.metavar:
+        if option.alone is not None and not equals:
+            value = rest.pop(0) if rest and rest[0] in option.choices else option.alone
+            given[option.name] = option.convert(value, flag)
+        elif option.metavar:
             if not equals and (not rest or rest[0].partition("=")[0] in by_flag):
                 raise UsageError(f"{flag}: {option.metavar} is expected after it")
             value = value if equals else rest.pop(0)
@@ -229,8 +233,9 @@ def rows(command: CliCommand) -> "Iterator[tuple[str, list[tuple[str, str]]]]":
 
 
 def written(option: Option) -> str:
-    """`-o, --output PATH`."""
-    return f"{', '.join(option.flags)} {option.metavar}".rstrip()
+    """`-o, --output PATH`; `--lines [own|all]`."""
+    value = option.metavar if option.alone is None else f"[{option.metavar}]"
+    return f"{', '.join(option.flags)} {value}".rstrip()
 
 
 def described(option: Option) -> str:

@@ -21,7 +21,7 @@ def _recording(commands: Commands) -> CliCommand:
 
 
 def _with_values(options: Iterable[Option]) -> list[str]:
-    return [flag for option in options if option.metavar for flag in option.flags]
+    return [flag for option in options if option.metavar and option.alone is None for flag in option.flags]
 
 
 def _quoted(text: str) -> str:
@@ -88,6 +88,8 @@ def bash(commands: Commands) -> str:
                 places = "|".join(f'"{command.name} {flag}"' for flag in option.flags)
                 files = "compopt -o default" if option.files else ":"
                 do = _bash_words(option.choices) if option.choices else files
+                if option.alone is not None:  # the program may follow, too
+                    do += "; compopt -o default"
                 values.append(f"    {places}) {do}; return ;;")
         flags = [flag for option in command.options for flag in option.flags]
         options.append(f'    "{command.name} -"*) {_bash_words(flags)}; return ;;')
@@ -166,7 +168,7 @@ def _zsh(option: Option) -> Iterable[str]:
     value = ""
     if option.metavar:
         action = f"({' '.join(option.choices)})" if option.choices else "_files" if option.files else " "
-        value = f":{_escaped(option.metavar)}:{action}"
+        value = f"{':' * (option.alone is not None)}:{_escaped(option.metavar)}:{action}"
     for flag in option.flags:
         sign = "" if not option.metavar else "=" if flag.startswith("--") else "+"
         yield _quoted(f"({others}){flag}{sign}[{_escaped(option.help)}]{value}")
@@ -217,10 +219,10 @@ def fish(commands: Commands) -> str:
             parts += [f"-s {option.short[1:]}"] * bool(option.short)
             parts.append(f"-l {option.key}")
             if option.metavar:
-                parts.append("-r -F" if option.files else "-x")
+                parts.append("-r -F" if option.files else "-x" if option.alone is None else "")
             if option.choices:
                 parts.append(f"-a '{' '.join(option.choices)}'")
-            lines.append(" ".join([*parts, f"-d {_fish(option.help)}"]))
+            lines.append(" ".join([*filter(None, parts), f"-d {_fish(option.help)}"]))
     return _FISH.format(
         words=" ".join(command.name for command in _words(commands)),
         with_values=" ".join(_with_values(_recording(commands).options)),

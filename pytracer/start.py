@@ -21,6 +21,8 @@ ENOMEM = 12  # errno.ENOMEM, without importing errno into every program
 # What Python calls the file of a program's code that is in none, by sys.argv[0].
 MADE_UP_FILES = {"-c": "<string>", "-": "<stdin>", "": "<stdin>"}
 
+LINES = ("", "own", "all")  # the setting, and the hook's number
+
 told_of_forks = False
 
 
@@ -95,6 +97,7 @@ def begin(settings: dict[str, str], gate: bool) -> None:
         repr=settings["repr"] == "1",
         value_length=int(settings["value_length"]),
         attributes=int(settings["attributes"]),
+        lines=LINES.index(settings["lines"]),
         redact=settings["redact"] or None,
         gate=gate,
         stdlib_path=show_path(os.path.dirname(os.__file__)),

@@ -11,6 +11,7 @@
 #include "record/secrets.h"
 #include "record/text.h"
 #include "record/values.h"
+#include "record/variables.h"
 
 Py_ssize_t codes_extra_index = -1;
 
@@ -53,6 +54,9 @@ static void free_info(void *pointer)
     struct code_info *info = pointer;
     if (info == NULL)
         return;
+    if (info->more != NULL)
+        variables_free(info->more->variables);
+    PyMem_RawFree(info->more);
     if (info->arguments != info->few)
         PyMem_RawFree(info->arguments);
     union place *place = pointer;
@@ -116,6 +120,7 @@ int codes_configure(const struct codes_config *from)
     config.site_packages = from->site_packages;
     config.stdlib = from->stdlib;
     config.values = from->values;
+    config.lines = from->lines;
     return secrets_configure(from->redact);
 }
 
@@ -272,6 +277,52 @@ static int argument_slot(PyCodeObject *code, int position)
 
 static PyObject *slot_name(PyCodeObject *code, int slot) { return PyTuple_GET_ITEM(code->co_localsplusnames, slot); }
 
+static struct code_more *more_of(struct code_info *info)
+{
+    if (info->more == NULL)
+        info->more = PyMem_RawCalloc(1, sizeof *info->more);
+    return info->more;
+}
+
+int codes_line(struct code_info *info, PyCodeObject *code, int offset)
+{
+    struct code_more *more = more_of(info);
+    if (more != NULL && more->line_at == offset && more->line > 0)
+        return more->line;
+    STAT(line_looked);
+    int line = PyCode_Addr2Line(code, offset);
+    if (more != NULL) {
+        more->line = line;
+        more->line_at = offset;
+    }
+    return line;
+}
+
+static __attribute__((noinline)) bool is_own_code(PyCodeObject *code)
+{
+    char name[FILE_NAME_MAX];
+    file_name(name, sizeof name, code);
+    return is_mine(name);
+}
+
+/* The variables of code whose lines are to be recorded; NULL for other code. */
+static struct variables *variables_of(PyCodeObject *code, struct code_info *info)
+{
+    if (config.lines == 0 || info->scope != SCOPE_IN || (config.lines == 1 && !is_own_code(code)))
+        return NULL;
+    struct code_more *more = more_of(info);
+    if (more == NULL || (more->variables == NULL && (more->variables = variables_read(code)) == NULL))
+        return NULL;
+    more->variables->owner = info;
+    return more->variables;
+}
+
+void codes_forget_lines(void)
+{
+    for (struct variables *each = variables_first(); each != NULL; each = each->next)
+        ((struct code_info *)each->owner)->ready = false;
+}
+
 static void make_head(struct code_info *info)
 {
     uint8_t *p = event_open(info->head, EVENT_CALL, info->number);
@@ -299,6 +350,13 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
     size_t size = 128 + text_most(module, MODULE_MAX) + text_most(code->co_qualname, QUALNAME_MAX) + file_name_most(code);
     for (int i = 0; i < count && size < DEFINITION_MAX; i++)
         size += 8 + text_most(slot_name(code, argument_slot(code, i)), each);
+    struct variables *variables = variables_of(code, info);
+    unsigned variable_count = variables != NULL && config.values ? variables->count : 0;
+    size_t each_variable = variable_count ? 16384 / variable_count : 0;
+    if (each_variable > 256)
+        each_variable = 256;
+    for (unsigned i = 0; i < variable_count && size < DEFINITION_MAX; i++)
+        size += 8 + text_most(variables->all[i].name, each_variable);
     struct definition_writer writer;
     uint8_t *p = define_begin(&writer, DEFINITION_CODE, size < DEFINITION_MAX ? size : DEFINITION_MAX);
     if (p == NULL)
@@ -324,6 +382,8 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
     p = event_put(p, 7, (uint32_t)code->co_flags);
     if (mine)
         p = event_put(p, 9, true);
+    for (unsigned i = 0; i < variable_count && (size_t)(p - writer.fields) + each_variable + 64 < DEFINITION_MAX; i++)
+        p = define_text(p, 10, variables->all[i].name, each_variable);
     uint32_t number = define_number(&writer, p);
     if (number >= 1u << 28) /* its head would not be copied in one word */
         return false;
@@ -331,6 +391,7 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
     info->argument_count = !config.values ? 0 : (uint16_t)(count < ARGUMENTS_MAX ? count : ARGUMENTS_MAX);
     info->generator = code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
     info->coroutine = code->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR);
+    info->lines = variables != NULL;
     make_head(info);
     return true;
 }

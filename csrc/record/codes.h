@@ -24,12 +24,22 @@ struct argument {
 
 #define CODE_FEW_ARGUMENTS 4
 
+struct variables;
+
+/* What few code objects need. */
+struct code_more {
+    int line, line_at;       /* codes_line's last answer, and the offset; 0: none */
+    struct variables *variables; /* NULL: its lines are not recorded */
+    unsigned listening;      /* monitoring.c: when it was asked to report lines */
+};
+
 /* All data for recording an event of this code; attached to the code object itself. */
 struct code_info {
     bool ready;              /* in scope and defined: it can be recorded */
     uint8_t scope;           /* enum scope */
-    bool resolved;           /* scope has been decided */
-    bool notrace;            /* @notrace: stands above scope */
+    bool resolved : 1;       /* scope has been decided */
+    bool notrace : 1;        /* @notrace: stands above scope */
+    bool lines;              /* its lines are recorded: more->variables */
     bool catches;            /* has exception handlers */
     bool generator;          /* generator, coroutine or asynchronous generator */
     bool coroutine;          /* the same, except a plain generator */
@@ -38,7 +48,7 @@ struct code_info {
     uint16_t argument_count; /* to record: 0 if values are off */
     uint32_t number;         /* 0: not defined yet */
     uint32_t room;           /* bytes that its call record may take */
-    int line, line_at;       /* codes_line's last answer, and the offset; 0: none */
+    struct code_more *more;  /* NULL: none yet */
     struct argument *arguments; /* `few`, or for more of them, memory of their own */
     struct argument few[CODE_FEW_ARGUMENTS];
 };
@@ -51,6 +61,7 @@ struct codes_config {
     char **exclude;
     bool site_packages, stdlib;
     bool values;             /* arguments are recorded */
+    int lines;               /* of 0: nothing, 1: the user's own code, 2: all that is in scope */
     char *stdlib_path;
     char *own_path;          /* our package: never recorded */
     char *own_alias;         /* pytrace.py */
@@ -82,15 +93,9 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
 /* The line of an instruction, at an offset in bytes; 0 or less: none. CPython reads its table from
  * the start. This keeps the answer, as a function mostly raises, awaits and logs at the same place
  * again. */
-static inline int codes_line(struct code_info *info, PyCodeObject *code, int offset)
-{
-    if (info->line_at != offset || info->line <= 0) {
-        STAT(line_looked);
-        info->line = PyCode_Addr2Line(code, offset);
-        info->line_at = offset;
-    }
-    return info->line;
-}
+int codes_line(struct code_info *info, PyCodeObject *code, int offset);
+/* Lines are recorded no more: a code object's next event asks again. */
+void codes_forget_lines(void);
 /* Marks a code object: neither it nor its callees are recorded. 0, or -1 with a Python
  * exception. */
 int codes_notrace(PyCodeObject *code);

@@ -7,6 +7,7 @@
 struct suspended {
     const void *frame; /* NULL: an empty place */
     uint64_t start;
+    void *kept;
 };
 
 static struct suspended *table;
@@ -56,7 +57,16 @@ void generators_suspended(const void *frame, uint64_t start)
         return;
     size_t at = find(frame);
     used += table[at].frame == NULL;
-    table[at] = (struct suspended){frame, start};
+    PyMem_RawFree(table[at].kept);
+    table[at] = (struct suspended){frame, start, NULL};
+}
+
+void **generators_kept(const void *frame)
+{
+    if (frame == NULL || used == 0)
+        return NULL;
+    size_t at = find(frame);
+    return table[at].frame != NULL ? &table[at].kept : NULL;
 }
 
 bool generators_ended(const void *frame, uint64_t *start)
@@ -68,6 +78,7 @@ bool generators_ended(const void *frame, uint64_t *start)
         return false;
     if (start != NULL)
         *start = table[hole].start;
+    PyMem_RawFree(table[hole].kept);
     /* Entries behind it that belong to its place, or to an earlier one, move up. */
     for (;;) {
         at = (at + 1) & mask;
@@ -78,13 +89,15 @@ bool generators_ended(const void *frame, uint64_t *start)
             hole = at;
         }
     }
-    table[hole].frame = NULL;
+    table[hole] = (struct suspended){NULL, 0, NULL};
     used--;
     return true;
 }
 
 void generators_forget(void)
 {
+    for (size_t i = 0; i < size; i++)
+        PyMem_RawFree(table[i].kept);
     if (size)
         memset(table, 0, size * sizeof *table);
     used = 0;

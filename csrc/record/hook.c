@@ -125,6 +125,15 @@ void hook_commit_outside(struct thread *thread, uint8_t *p, uint64_t now)
     PyMem_RawFree(record);
 }
 
+void hook_abandon(struct thread *thread)
+{
+    if (thread->outside == NULL)
+        return;
+    PyMem_RawFree(thread->outside);
+    thread->outside = NULL;
+    thread_update_ready(thread);
+}
+
 /* ---- events that are out of the ordinary -------------------------------------------------- */
 
 void hook_leave_other(struct thread *thread, PyCodeObject *code, struct code_info *info, const compat_frame *frame,
@@ -143,9 +152,12 @@ void hook_leave_other(struct thread *thread, PyCodeObject *code, struct code_inf
         if (thread->top == thread->end && !thread_grow(thread))
             return;
         call = thread->top++;
-        *call = (struct open_call){.code = code};
+        call->code = code;
+        call->start = call->since = 0;
         thread->stream.depth++;
     }
+    if (info->lines && frame != NULL)
+        lines_before_end(thread, call, info, frame, now);
     hook_leave(thread, call, info, kind, value, encoded, true, now);
     task_coroutine_left(thread); /* perhaps among those forgotten */
 }

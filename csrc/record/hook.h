@@ -5,6 +5,7 @@
  *   monitoring (3.12+), profile (3.11)         the interpreter's reports: front ends
  *   closed                                     generators that end without an event
  *   hook                                       a record for each event          <- here
+ *   lines, variables                           what a function does between its events
  *   greenlets, task                            the stack of calls, the task of an event
  *   thread                                     open calls, stream, and chunk of each thread
  *   codes, values, generators                  scope, arguments; objects; suspended frames
@@ -23,6 +24,7 @@
 #include "record/codes.h"
 #include "record/generators.h"
 #include "record/greenlets.h"
+#include "record/lines.h"
 #include "record/task.h"
 #include "record/values.h"
 
@@ -49,6 +51,8 @@ struct place {
 struct place hook_room(struct thread *thread, size_t size, size_t least);
 /* Commits the record that is outside of the ring. */
 void hook_commit_outside(struct thread *thread, uint8_t *p, uint64_t now);
+/* The record from the last hook_reserve is not to be. */
+void hook_abandon(struct thread *thread);
 /* hook_now if the counter is behind this thread's last event: by a little, as cores may differ, or
  * because the machine has slept. */
 uint64_t hook_now_behind(const struct thread *thread);
@@ -167,6 +171,8 @@ HOT void hook_enter(struct thread *thread, PyCodeObject *code, struct code_info 
     call->since = now;
     thread->top = call + 1;
     thread->stream.depth++;
+    if (UNLIKELY(info->lines))
+        lines_entered(thread, call, info, frame, kind == EVENT_CALL, place.start != NULL);
 }
 
 /* A value that was encoded while it was within reach. */
@@ -224,11 +230,15 @@ HOT void hook_leave_code(struct thread *thread, PyCodeObject *code, struct code_
         hook_leave_other(thread, code, info, frame, kind, value, encoded, now);
         return;
     }
+    if (UNLIKELY(info->lines))
+        lines_before_end(thread, call, info, frame ? frame : hook_frame(code), now);
     if (UNLIKELY(info->generator)) {
         if (kind != EVENT_YIELD)
             generators_ended(frame ? frame : hook_frame(code), NULL);
         else if (call->since == call->start)
             generators_suspended(frame ? frame : hook_frame(code), call->start);
+        if (kind == EVENT_YIELD && info->lines)
+            lines_suspended(call, frame ? frame : hook_frame(code));
     }
     hook_leave(thread, call, info, kind, value, encoded, false, now);
     if (UNLIKELY(info->coroutine))

@@ -37,12 +37,17 @@ static PyObject *find_among_others(PyObject *dict, PyObject *string)
     return NULL;
 }
 
+PyObject *lookup_string(PyObject *dict, PyObject *string)
+{
+    return compat_dict_has_only_str(dict) ? PyDict_GetItemWithError(dict, string) : find_among_others(dict, string);
+}
+
 PyObject *lookup_item(PyObject *dict, struct lookup_name *name)
 {
     PyObject *string;
     if (dict == NULL || !PyDict_Check(dict) || (string = string_of(name)) == NULL)
         return NULL;
-    return compat_dict_has_only_str(dict) ? PyDict_GetItemWithError(dict, string) : find_among_others(dict, string);
+    return lookup_string(dict, string);
 }
 
 PyObject *lookup_module(struct lookup_name *module)

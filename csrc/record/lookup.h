@@ -21,6 +21,8 @@ struct lookup_name {
 
 /* The item of a dict by name; NULL: none, or no dict. Borrowed, like all results below. */
 PyObject *lookup_item(PyObject *dict, struct lookup_name *name);
+/* The same by an exact string whose hash is known, such as a name in a code object. */
+PyObject *lookup_string(PyObject *dict, PyObject *string);
 /* A module that the program has imported; NULL: not imported, or no module. */
 PyObject *lookup_module(struct lookup_name *module);
 /* The global of such a module by name. */

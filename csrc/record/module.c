@@ -169,10 +169,10 @@ static char **text_array(PyObject *list)
 }
 
 PyDoc_STRVAR(start_doc,
-"start(*, modules, exclude, site_packages, stdlib, values, repr, value_length, attributes, redact, gate,\n"
+"start(*, modules, exclude, site_packages, stdlib, values, repr, value_length, attributes, lines, redact, gate,\n"
 "      stdlib_path, own_path, own_alias, made_up_file, directory, command, python) -> None\n\n"
 "Begins to record this process. modules, exclude: absolute paths (modules empty: everything is in\n"
-"scope). redact: POSIX extended regular expression, or None. gate: not before `site` is done. own_path,\n"
+"scope). lines: 0: none, 1: those of the user's own code, 2: all. redact: POSIX extended regular expression, or None. gate: not before `site` is done. own_path,\n"
 "own_alias: pytrace's own package and module. made_up_file: the name that the program's code has for\n"
 "a file if it has none, or None. directory: what relative file names are relative to.\n"
 "command: the arguments joined by NUL. python: its version.");
@@ -224,15 +224,15 @@ static void watch_exit(void)
 static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"modules",     "exclude",  "site_packages", "stdlib",    "values",
-                            "repr",        "value_length", "attributes", "redact",   "gate",      "stdlib_path",
+                            "repr",        "value_length", "attributes", "lines",    "redact",    "gate",      "stdlib_path",
                             "own_path",    "own_alias", "made_up_file", "directory", "command", "python", NULL};
     PyObject *modules, *exclude;
-    int site_packages, stdlib, values, repr, gate;
+    int site_packages, stdlib, values, repr, lines, gate;
     Py_ssize_t value_length, attributes, command_size;
     const char *redact, *stdlib_path, *own_path, *own_alias, *made_up_file, *directory, *command, *python;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$OOppppnnzpzzzzzs#s:start", names, &modules, &exclude,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$OOppppnnizpzzzzzs#s:start", names, &modules, &exclude,
                                      &site_packages, &stdlib, &values, &repr, &value_length, &attributes,
-                                     &redact, &gate,
+                                     &lines, &redact, &gate,
                                      &stdlib_path, &own_path, &own_alias, &made_up_file, &directory, &command, &command_size,
                                      &python))
         return NULL;
@@ -249,6 +249,7 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *ke
             .site_packages = site_packages,
             .stdlib = stdlib,
             .values = values,
+            .lines = lines,
             .stdlib_path = (char *)stdlib_path,
             .own_path = (char *)own_path,
             .own_alias = (char *)own_alias,

@@ -27,6 +27,8 @@ static PyTypeObject callback_type = {
 
 static PyObject *disable; /* sys.monitoring.DISABLE */
 static int tool = -1;     /* our tool id */
+static unsigned installed; /* how often */
+static int line_event;    /* its mask */
 
 #define CALLBACK(name) \
     static PyObject *name(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
@@ -39,6 +41,8 @@ static __attribute__((noinline)) PyObject *wrong_arguments(void)
     return NULL;
 }
 
+static int listen_to_lines(PyCodeObject *code, struct code_more *more);
+
 static __attribute__((noinline)) struct code_info *prepare(PyCodeObject *code, int notrace, bool local,
                                                            struct thread **thread, PyObject **answer)
 {
@@ -49,6 +53,8 @@ static __attribute__((noinline)) struct code_info *prepare(PyCodeObject *code, i
         compat_frame *frame = compat_current_frame();
         PyObject *globals = frame != NULL && compat_frame_runs(frame, code) ? frame->f_globals : NULL;
         info = hook_prepare(code, globals, notrace, thread, &out_of_scope);
+        if (info != NULL && info->lines && listen_to_lines(code, info->more) < 0)
+            PyErr_Clear(); /* it is asked again when its calls are recorded anew */
     }
     *answer = pending != NULL ? NULL : local && out_of_scope ? disable : Py_None;
     PyErr_SetRaisedException(pending);
@@ -147,6 +153,15 @@ CALLBACK(on_raise) /* RAISE: code, offset, exception */
     Py_RETURN_NONE;
 }
 
+CALLBACK(on_line) /* LINE: code, line */
+{
+    READY(2, 0, true);
+    const compat_frame *frame = hook_frame(code);
+    if (LIKELY(frame != NULL && info->lines))
+        lines_reached(thread, code, info, frame, (int)PyLong_AsLong(args[1]), hook_now(thread));
+    Py_RETURN_NONE;
+}
+
 /* While `site` sets up the interpreter, this alone listens; the first event after that opens. */
 static int open_gate(void);
 
@@ -166,7 +181,7 @@ static const struct {
     vectorcallfunc callback;
 } listeners[] = {
     {"PY_START", on_call},   {"PY_RESUME", on_resume}, {"PY_THROW", on_throw}, {"PY_RETURN", on_return},
-    {"PY_YIELD", on_yield},  {"PY_UNWIND", on_unwind}, {"RAISE", on_raise},
+    {"PY_YIELD", on_yield},  {"PY_UNWIND", on_unwind}, {"RAISE", on_raise},    {"LINE", on_line},
 };
 
 static PyObject *monitoring(void) { return PySys_GetObject("monitoring"); } /* borrowed */
@@ -229,6 +244,15 @@ static int register_callback(const char *event, vectorcallfunc function)
 
 static int set_events(int mask) { return call_monitoring("set_events", "(i)", tool, mask); }
 
+/* Events of lines are local: other code costs nothing. */
+static int listen_to_lines(PyCodeObject *code, struct code_more *more)
+{
+    if (more->listening == installed)
+        return 0;
+    more->listening = installed;
+    return call_monitoring("set_local_events", "(Oi)", tool, code, line_event);
+}
+
 static int open_gate(void)
 {
     int all = 0;
@@ -236,7 +260,10 @@ static int open_gate(void)
         int mask = register_callback(listeners[i].event, listeners[i].callback);
         if (mask < 0)
             return -1;
-        all |= mask;
+        if (listeners[i].callback == on_line)
+            line_event = mask;
+        else
+            all |= mask;
     }
     return set_events(all);
 }
@@ -337,6 +364,7 @@ static int install(bool gate)
         return -1;
     if (tool < 0 && (tool = take_tool()) < 0)
         return -1;
+    installed++;
     /* Code out of scope for an earlier recording may be in scope now. */
     PyObject *result = PyObject_CallMethod(monitoring(), "restart_events", NULL);
     if (result == NULL)
@@ -354,6 +382,7 @@ static int uninstall(void)
         return 0;
     if (set_events(0) < 0)
         return -1;
+    codes_forget_lines();
     for (size_t i = 0; i < sizeof listeners / sizeof *listeners; i++) {
         int mask = event_mask(listeners[i].event);
         if (mask < 0 || call_monitoring("register_callback", "(iO)", tool, mask, Py_None) < 0)

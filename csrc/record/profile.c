@@ -58,7 +58,7 @@ static inline bool wants_trace(const compat_frame *frame)
     if (frame == NULL)
         return false;
     const struct code_info *info = codes_info(frame->f_code);
-    return info != NULL && info->ready && (info->catches || (frame->is_entry && !(frame->f_code->co_flags & CO_GENERATOR)));
+    return info != NULL && info->ready && (info->catches || info->lines || (frame->is_entry && !(frame->f_code->co_flags & CO_GENERATOR)));
 }
 
 /* This thread's profile, or NULL if memory is short. */
@@ -170,13 +170,17 @@ static void on_end(struct thread *thread, struct profile *profile, PyFrameObject
         hook_leave_code(thread, inner->f_code, info, inner, kind, value, NULL, hook_now(thread));
         return;
     }
+    uint64_t now = hook_now(thread);
+    struct open_call *call = thread->top - 1;
+    if (info->lines && call->code == inner->f_code)
+        lines_before_end(thread, call, info, inner, now);
     if (info->generator) /* its place may be taken before the end is recorded */
         generators_ended(inner, NULL);
     STAT(end_held_back);
     profile->ended = frame;
     profile->code = (PyCodeObject *)Py_NewRef(inner->f_code);
     profile->info = info;
-    profile->time = hook_now(thread);
+    profile->time = now;
     profile->traced = wants_trace(inner);
     if (inner->previous == NULL && profile->last == frame) /* no frame that it could arrive in */
         record_ended(thread, profile, NULL, NULL);
@@ -319,6 +323,20 @@ static void listen_again(PyThreadState *state)
     update_tracing(state);
 }
 
+static void on_line(PyThreadState *state, PyFrameObject *frame)
+{
+    compat_frame *inner = frame->f_frame;
+    struct code_info *info = codes_info(inner->f_code);
+    if (info == NULL || !info->ready || !info->lines || !is_executed(state, frame))
+        return;
+    struct thread *thread = current_thread;
+    if (thread->profile != NULL && thread->profile->ended != NULL)
+        record_ended(thread, thread->profile, NULL, NULL);
+    thread = hook_here(false);
+    if (thread->ready)
+        lines_reached(thread, inner->f_code, info, inner, frame->f_lineno, hook_now(thread));
+}
+
 static void trace(PyThreadState *state, struct thread *thread, PyFrameObject *frame, int what, PyObject *arg)
 {
     if (UNLIKELY(state->c_profilefunc != on_profile)) {
@@ -326,6 +344,8 @@ static void trace(PyThreadState *state, struct thread *thread, PyFrameObject *fr
         if (what == PyTrace_CALL) /* the profile function has its turn behind this one */
             return;
     }
+    if (what == PyTrace_LINE)
+        on_line(state, frame);
     if (what != PyTrace_EXCEPTION || (thread->looked && !thread->ready) || !is_executed(state, frame) ||
         !PyTuple_Check(arg) || PyTuple_GET_SIZE(arg) != 3)
         return;
@@ -570,6 +590,7 @@ static int install(bool gate)
 static int uninstall(void) /* the other threads' functions withdraw at their next event */
 {
     withdraw(PyThreadState_Get(), current_thread->profile);
+    codes_forget_lines();
     return 0;
 }
 

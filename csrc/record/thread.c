@@ -151,6 +151,8 @@ static void free_thread(struct thread *thread)
         front_end->forget_thread(thread);
     if (thread->greenlets != NULL && --thread->greenlets->count == 0)
         PyMem_RawFree(thread->greenlets);
+    for (struct open_call *call = thread->calls; call < thread->end; call++)
+        PyMem_RawFree(call->lines);
     if (thread->calls != thread->first)
         PyMem_RawFree(thread->calls);
     PyMem_RawFree(thread->tasks);
@@ -236,6 +238,7 @@ bool thread_grow(struct thread *thread)
         return false;
     if (own == NULL)
         memcpy(calls, thread->first, sizeof thread->first);
+    memset(calls + size, 0, size * sizeof *calls);
     thread->calls = calls;
     thread->top = calls + used;
     thread->end = calls + size * 2;

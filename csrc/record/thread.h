@@ -17,6 +17,7 @@ struct open_call {
     PyCodeObject *code;
     uint64_t start;  /* clock units; 0: not known */
     uint64_t since;  /* the same; of a generator, its last resume */
+    void *lines;     /* see lines.c: belongs to this place, whatever call is in it; or NULL */
 };
 
 #define GREENLETS_BUCKETS 256 /* of a byte */
