@@ -30,7 +30,7 @@ class DecodeError(ValueError):
 class DefinitionRows(NamedTuple):
     """Rows without run."""
 
-    codes: list[tuple[int, str, str, str, int, str, int, str, bool]]
+    codes: list[tuple[int, str, str, str, int, str, int, str, bool, str]]
     types: list[tuple[int, str, str | None, str | None]]
     threads: list[tuple[int, int, int, str, str]]
     processes: list[tuple[int, int, int | None, str]]
@@ -59,6 +59,7 @@ def _add_code(rows: DefinitionRows, fields: list[Field]) -> None:
             _number(code, 7),
             _name(code, 8, LANGUAGES),
             bool(_number(code, 9)),
+            _as_json(_texts(fields, 10)),
         )
     )
 

@@ -263,7 +263,7 @@ class Pump:
                 rows = self._decode(chunk, start, rows)
                 decoded.append(chunk)
         if rows:
-            self._segments.know((number, mine) for number, *_, mine in rows.codes)
+            self._segments.know((number, mine) for number, *_, mine, _ in rows.codes)
         losses = self._all_losses()
         scale = 0 if self._clock_known else self.ring.clock_scale()
         if rows or self._new or scale or losses != self._losses:

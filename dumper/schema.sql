@@ -63,6 +63,7 @@ CREATE TABLE code (
     flags INTEGER NOT NULL,                 -- co_flags
     language TEXT NOT NULL DEFAULT 'python', -- python, cython, c, native, or kernel
     mine INTEGER NOT NULL DEFAULT 0,        -- 1: own code, neither Python's nor in site-packages
+    variables TEXT NOT NULL DEFAULT '[]',   -- JSON array of their names, if its lines were recorded
     PRIMARY KEY (run, number)
 ) STRICT, WITHOUT ROWID;
 

@@ -121,8 +121,9 @@ ON CONFLICT (run, number) DO UPDATE SET command = excluded.command
 PUT_THREAD = "INSERT OR REPLACE INTO thread (run, stream, process, tid, name, kind) VALUES (?, ?, ?, ?, ?, ?)"
 PUT_NAMELESS_THREAD = "INSERT OR IGNORE INTO thread (run, stream, process, tid) VALUES (?, ?, ?, ?)"
 PUT_CODE = """
-INSERT OR REPLACE INTO code (run, number, module, func, file, line, arguments, flags, language, mine)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT OR REPLACE INTO code (run, number, module, func, file, line, arguments, flags, language, mine,
+                             variables)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 PUT_TYPE = "INSERT OR REPLACE INTO type (run, number, name, fields, attributes) VALUES (?, ?, ?, ?, ?)"
 
@@ -175,6 +176,7 @@ LATER_COLUMNS = (
     ("type", "attributes", "TEXT"),
     ("segment", "kind", "INTEGER NOT NULL DEFAULT 0"),
     ("segment", "open", "BLOB"),
+    ("code", "variables", "TEXT NOT NULL DEFAULT '[]'"),
 )
 DEFINITIONS = ("code", "type", "thread", "process")
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 FEATURES = {
     0: ("tasks", "events say which task of asyncio or trio they are of"),
+    1: ("lines", "lines and variables"),
 }
 FIRST_REQUIRED = 32
 BITS = 63

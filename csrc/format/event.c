@@ -229,6 +229,25 @@ static const uint8_t *set_later(struct event *event, const uint8_t *p, const uin
     return p;
 }
 
+/* The position behind the field `variable` or `changed`, NULL if it is none that the hook writes. */
+static const uint8_t *pass_variables(const uint8_t *p, const uint8_t *end, uint32_t tag)
+{
+    const uint8_t *data;
+    size_t size;
+    uint64_t n;
+
+    if (tag == WIRE_TAG(EVENT_CHANGED, WIRE_VARINT)) {
+        p = wire_get_varint(p, end, &n);
+        return p && n <= UINT32_MAX ? p : NULL;
+    }
+    if (tag != WIRE_TAG(EVENT_VARIABLE, WIRE_BYTES) || !(p = get_bytes(p, end, &data, &size)))
+        return NULL;
+    for (end = data + size; data < end;)
+        if (!(data = wire_get_varint(data, end, &n)) || n > UINT32_MAX)
+            return NULL;
+    return p;
+}
+
 /* The position of the record's first byte behind its length, and its end; or a decode_error. */
 static inline long open_record(const uint8_t *data, size_t size, const uint8_t **body)
 {
@@ -298,8 +317,14 @@ static inline __attribute__((always_inline)) long decode(const uint8_t *data, si
             p = set_later(event, p, end, tag);
             if (!p)
                 return DECODE_MALFORMED;
+        } else if (field <= EVENT_CHANGED) {
+            if (!event->fields)
+                event->fields = start;
+            p = pass_variables(p, end, tag);
+            if (!p)
+                return DECODE_MALFORMED;
         } else {
-            event->has_later |= field > EVENT_CHANGED;
+            event->has_later = true;
             p = wire_skip(p, end, tag);
             if (!p)
                 return DECODE_MALFORMED;
@@ -333,39 +358,40 @@ bool event_name(const struct event *event, const uint8_t **cursor, const uint8_t
     return *cursor;
 }
 
-bool event_variable(const struct event *event, struct event_variables *walk, uint32_t *variable)
+void event_variables(const struct event *event, struct event_variables *walk)
+{
+    const uint8_t *p = event->fields, *end = event->fields_end, *data;
+    size_t size;
+    uint64_t n;
+
+    *walk = (struct event_variables){.changed = UINT32_MAX};
+    while (p && p < end) {
+        uint32_t tag;
+        p = wire_get_tag(p, end, &tag);
+        if (p && tag == WIRE_TAG(EVENT_VARIABLE, WIRE_BYTES)) {
+            if ((p = get_bytes(p, end, &data, &size))) {
+                walk->next = data;
+                walk->end = data + size;
+            }
+        } else if (p && tag == WIRE_TAG(EVENT_CHANGED, WIRE_VARINT)) {
+            if ((p = wire_get_varint(p, end, &n)))
+                walk->changed = (uint32_t)n;
+        } else if (p) {
+            p = wire_skip(p, end, tag);
+        }
+    }
+}
+
+bool event_variable(struct event_variables *walk, uint32_t *variable)
 {
     uint64_t n;
 
-    if (!walk->begun) {
-        const uint8_t *data;
-        size_t size;
-        walk->begun = true;
-        if (find_bytes(event->fields, event->fields_end, EVENT_VARIABLE, &data, &size)) {
-            walk->next = data;
-            walk->end = data + size;
-        }
-    }
-    if (!walk->next || walk->next == walk->end)
+    if (!walk->next || walk->next >= walk->end)
         return false;
-    walk->next = wire_get_varint(walk->next, walk->end, &n);
+    if (!(walk->next = wire_get_varint(walk->next, walk->end, &n)))
+        return false;
     *variable = (uint32_t)n;
-    return walk->next && n <= UINT32_MAX;
-}
-
-uint32_t event_changed(const struct event *event)
-{
-    const uint8_t *p = event->fields, *end = event->fields_end;
-    while (p && p < end) {
-        uint32_t tag;
-        uint64_t n;
-        p = wire_get_tag(p, end, &tag);
-        if (p && tag == WIRE_TAG(EVENT_CHANGED, WIRE_VARINT))
-            return wire_get_varint(p, end, &n) && n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
-        if (p)
-            p = wire_skip(p, end, tag);
-    }
-    return UINT32_MAX;
+    return true;
 }
 
 bool value_item(const struct value *value, const uint8_t **cursor, struct value *item)

@@ -166,9 +166,9 @@ enum value_named { NAMED_FUNCTION, NAMED_METHOD, NAMED_BUILTIN, NAMED_CLASS, NAM
  * bytes. */
 static inline uint8_t *event_put(uint8_t *p, int field, uint64_t n)
 {
-    *p++ = (uint8_t)WIRE_TAG(field, WIRE_VARINT);
+    *p++ = (uint8_t)(WIRE_TAG(field, WIRE_VARINT) | (field >= 16 ? 0x80 : 0));
     if (field >= 16)
-        *p++ = 1;
+        *p++ = (uint8_t)(field >> 4);
     return wire_put_varint(p, n);
 }
 
@@ -242,7 +242,8 @@ struct event {
     int32_t depth;
     uint32_t value_count;
     uint32_t name_count;
-    /* The record's fields; event_value and event_name walk them. */
+    /* The record's fields from the first of those that are walked; event_value, event_name and
+     * event_variables do. */
     const uint8_t *fields, *fields_end;
 };
 
@@ -360,14 +361,14 @@ bool event_value(const struct event *event, const uint8_t **cursor, struct value
 bool event_name(const struct event *event, const uint8_t **cursor, const uint8_t **name, size_t *size);
 bool value_item(const struct value *value, const uint8_t **cursor, struct value *item);
 
-/* The variables that the values of an at_line are of, in the order of the values. Start with a
- * zeroed walk. False: there are no more. */
+/* The variables that the values of an at_line are of, in the order of the values; and how many of
+ * the values, from the first one on, were set or deleted: `changed`. Start with event_variables.
+ * False: there are no more. */
 struct event_variables {
     const uint8_t *next, *end;
-    bool begun;
+    uint32_t changed; /* UINT32_MAX: all */
 };
-bool event_variable(const struct event *event, struct event_variables *walk, uint32_t *variable);
-/* How many of its values were set or deleted; UINT32_MAX: all. */
-uint32_t event_changed(const struct event *event);
+void event_variables(const struct event *event, struct event_variables *walk);
+bool event_variable(struct event_variables *walk, uint32_t *variable);
 
 #endif

@@ -5,7 +5,7 @@
  *
  *   0a 05  08 07  50 ac 02       call 7        time 1300, depth 2; three open behind it
  *   0a 04  08 08  50 05          call 8        time 1305, depth 3
- *   0a 05  80 01 07  50 01       kind 16       time 1306, passed over; four calls stay open
+ *   0a 05  88 01 07  50 01       kind 17       time 1306, passed over; four calls stay open
  *   0a 06  10 08  50 01  58 02   return of 8   time 1307, depth 3, took 2 units
  *   0a 06  10 07  50 01  58 08   return of 7   time 1308, depth 2, took 8 units
  *

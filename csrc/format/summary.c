@@ -346,7 +346,9 @@ static inline __attribute__((always_inline)) bool read_usual(const uint8_t *p, c
     head->next = p + length;
 
     head->motion = motions[p[0]];
-    p += 1 + (p[0] >= 0x80); /* a kind from 16 on */
+    if (p[0] >= 0x80 && *++p != 1) /* a kind from 16 on, whose tag has a second byte */
+        return false;
+    p++;
     head->code = *p++;
     if (head->code >= 0x80) {
         head->code = (head->code & 0x7f) | (uint32_t)*p << 7;

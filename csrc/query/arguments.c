@@ -37,6 +37,22 @@ bool text_append_plain(struct text_buffer *buffer, struct string name)
     return true;
 }
 
+/* The next variable of a line. */
+static bool variable_next(struct argument_walk *walk, const struct event *event, const struct run_code *code,
+                          struct argument *argument)
+{
+    uint32_t number;
+
+    if (!walk->next)
+        event_variables(event, &walk->variables);
+    if (walk->next >= walk->variables.changed || !event_value(event, &walk->values, &argument->value))
+        return false;
+    bool known = event_variable(&walk->variables, &number);
+    argument->position = walk->next++;
+    argument->name = run_variable_name(code, known ? number : argument->position, known, walk->number);
+    return true;
+}
+
 bool argument_next(struct argument_walk *walk, const struct event *event, const struct run_code *code,
                    struct argument *argument)
 {
@@ -49,7 +65,11 @@ bool argument_next(struct argument_walk *walk, const struct event *event, const 
         argument->value = (struct value){.content = VALUE_INTEGER};
         argument->value.integer = saturate_signed(event->count);
     } else {
-        if (!event->fields || !event_value(event, &walk->values, &argument->value))
+        if (!event->fields)
+            return false;
+        if (event->kind == EVENT_AT_LINE)
+            return variable_next(walk, event, code, argument);
+        if (!event_value(event, &walk->values, &argument->value))
             return false;
         /* names belong to the values after the first; walk->names NULL: at the first of them */
         if (event->kind == EVENT_LOG && walk->next && (walk->next == 1 || walk->names) &&

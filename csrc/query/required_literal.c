@@ -32,7 +32,7 @@ static size_t escape_end(const char *word, size_t size)
 static bool is_made(const char *word, size_t size)
 {
     static const char *const made[] = {
-        "none", "true", "false", "ellipsis", "notimplemented", "redacted", "unbound", "unknown", "frozenset",
+        "none", "true", "false", "ellipsis", "notimplemented", "redacted", "unbound", "deleted", "unknown", "frozenset",
         "function", "bound", "method", "built", "class", "module", "inf", "snan",
         "infinity", "microseconds", "days", "tzinfo", "fold", "utc", "ordereddict", "namespace", "contextvar",
         "re", "compile", "ignorecase", "locale", "multiline", "dotall", "unicode", "verbose", "debug", "ascii",

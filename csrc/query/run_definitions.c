@@ -79,15 +79,21 @@ struct string run_attribute_name(struct string argument, struct string attribute
 }
 
 /* "argument N": an event has a value more than its definition has names. */
-static struct string numbered(uint64_t number, char buffer[32])
+static struct string numbered(struct string head, uint64_t number, char buffer[32])
 {
-    static const char head[] = "argument ";
     char digits[DECIMAL_MAX], *end = digits + sizeof digits, *start = decimal_before(end, number);
     size_t size = (size_t)(end - start);
 
-    memcpy(buffer, head, sizeof head - 1);
-    memcpy(buffer + sizeof head - 1, start, size);
-    return (struct string){buffer, sizeof head - 1 + size};
+    memcpy(buffer, head.text, head.size);
+    memcpy(buffer + head.size, start, size);
+    return (struct string){buffer, head.size + size};
+}
+
+struct string run_variable_name(const struct run_code *code, uint32_t number, bool known, char buffer[32])
+{
+    return known && number < code->variable_count
+               ? code->variables[number]
+               : numbered(STRING("variable "), (uint64_t)number + 1, buffer);
 }
 
 struct string run_argument_name(const struct run_code *code, enum event_kind kind, uint32_t position,
@@ -117,5 +123,5 @@ struct string run_argument_name(const struct run_code *code, enum event_kind kin
             break;
         }
     }
-    return numbered((uint64_t)position + 1, buffer);
+    return numbered(STRING("argument "), (uint64_t)position + 1, buffer);
 }

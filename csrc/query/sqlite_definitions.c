@@ -174,9 +174,10 @@ static bool keep_names(struct arena *arena, struct string json, const struct str
 
 static bool keep_code(struct arena *arena, sqlite3_stmt *row, struct run_code *code)
 {
-    struct string json;
+    struct string json, variables;
     if (!keep_text(arena, row, 1, &code->module) || !keep_text(arena, row, 2, &code->func) ||
-        !keep_text(arena, row, 3, &code->file) || !keep_text(arena, row, 5, &json))
+        !keep_text(arena, row, 3, &code->file) || !keep_text(arena, row, 5, &json) ||
+        !keep_text(arena, row, 7, &variables))
         return false;
     code->last = code->func;
     for (size_t i = code->func.size; i-- > 0;)
@@ -186,7 +187,8 @@ static bool keep_code(struct arena *arena, sqlite3_stmt *row, struct run_code *c
         }
     code->line = (uint32_t)sqlite3_column_int64(row, 4);
     code->mine = sqlite3_column_int64(row, 6) != 0;
-    return keep_names(arena, json, &code->arguments, &code->argument_count);
+    return keep_names(arena, json, &code->arguments, &code->argument_count) &&
+           keep_names(arena, variables, &code->variables, &code->variable_count);
 }
 
 /* The names in a column of a type's row, if there are any, in the types' array, which is made with

@@ -18,6 +18,7 @@ static const char *implied_type(const struct value *value)
         [CONSTANT_ELLIPSIS] = "ellipsis",
         [CONSTANT_NOT_IMPLEMENTED] = "NotImplementedType",
         [CONSTANT_CYCLE] = NULL,
+        [CONSTANT_DELETED] = NULL, /* and the size of the array */
     };
     static const char *const containers[] = {
         [CONTAINER_LIST] = "list", [CONTAINER_TUPLE] = "tuple",         [CONTAINER_DICT] = "dict",
@@ -81,6 +82,7 @@ static void put_constant(struct out *out, enum value_constant constant)
         [CONSTANT_REDACTED] = "<redacted>",
         [CONSTANT_CUT] = "...",
         [CONSTANT_UNBOUND] = "<unbound>",
+        [CONSTANT_DELETED] = "<deleted>",
     };
     out_string(out, texts[constant]);
 }

@@ -45,7 +45,8 @@ static const struct {
     {"segment", "codes"}, {"segment", "data"}, {"run", "clock_epoch_ns"}, {"run", "clock_epoch_units"},
     {"run", "clock_scale"}, {"run", "id"}, {"process", "number"}, {"process", "pid"}, {"thread", "stream"},
     {"thread", "process"}, {"thread", "tid"}, {"thread", "name"}, {"code", "number"}, {"code", "module"},
-    {"code", "func"}, {"code", "file"}, {"code", "line"}, {"code", "arguments"}, {"type", "number"},
+    {"code", "func"}, {"code", "file"}, {"code", "line"}, {"code", "arguments"},
+    {"code", "variables"}, {"type", "number"},
     {"type", "name"}, {"type", "fields"}, {"type", "attributes"}, {"run", "features"}, {"segment", "kind"},
     {"segment", "open"},
 };
@@ -154,7 +155,7 @@ static void put_body(sqlite3 *db, unsigned segment, const uint8_t *data, size_t 
 static size_t some_records(uint8_t *body)
 {
     static const enum event_kind kinds[] = {EVENT_CALL, EVENT_CALL, EVENT_YIELD, EVENT_RESUME, EVENT_RAISE,
-                                            EVENT_EXCEPTION, EVENT_LOG, EVENT_RETURN};
+                                            EVENT_EXCEPTION, EVENT_LOG, EVENT_AT_LINE, EVENT_RETURN};
     uint8_t *p = body;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         uint8_t *record = p;
@@ -163,6 +164,8 @@ static size_t some_records(uint8_t *body)
         p = value_close(value, wire_put_bytes(value, VALUE_TEXT, (const uint8_t *)"bob", 3));
         if (kinds[i] == EVENT_LOG)
             p = wire_put_bytes(p, EVENT_NAME, (const uint8_t *)"user", 4);
+        if (kinds[i] == EVENT_AT_LINE)
+            p = wire_put_bytes(p, EVENT_VARIABLE, (const uint8_t *)"\x01", 1);
         p = event_close(record, p);
     }
     return (size_t)(p - body);
@@ -184,11 +187,11 @@ static void make_database(void)
                  "INSERT INTO process (run, number, pid, started) VALUES (%d, 0, 100, 5);"
                  "INSERT INTO thread VALUES (%d, 1, 0, 100, 'MainThread', 'thread');"
                  "INSERT INTO code VALUES"
-                 " (%d, 1, 'app', 'pay', 'app.py', 3, '[\"user\", \"amount\"]', 3, 'python', 1),"
-                 " (%d, 2, 'app', 'Shop.walk', 'app.py', 9, '[\"a\"]', 35, 'python', 0);"
+                 " (%d, 1, 'app', 'pay', 'app.py', 3, '[\"user\", \"amount\"]', 3, 'python', 1, '[\"user\", \"total\"]'),"
+                 " (%d, 2, 'app', 'Shop.walk', 'app.py', 9, '[\"a\"]', 35, 'python', 0, '[]');"
                  "INSERT INTO type VALUES (%d, 1, 'app.Order', '[\"x\", \"y\"]', '[\"user\", \"total\"]');"
-                 "INSERT INTO segment SELECT NULL, %d, 1, value, 0, 100 * value, 100 * value + 90, 0, 0, 3, 8, 0, 0, 1,"
-                 " 510, 9, 0, x'0102', x'03', x'' FROM (SELECT 0 AS value UNION SELECT 1 UNION SELECT 2)",
+                 "INSERT INTO segment SELECT NULL, %d, 1, value, 0, 100 * value, 100 * value + 90, 0, 0, 3, 9, 0, 0, 1,"
+                 " 66046, 9, 0, x'0102', x'03', x'' FROM (SELECT 0 AS value UNION SELECT 1 UNION SELECT 2)",
                  run, run, run, run, run, run);
         execute(db, sql);
     }

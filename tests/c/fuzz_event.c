@@ -89,6 +89,19 @@ static void check_event(const struct event *event)
         free(buffer);
     }
     CHECK(count == event->name_count);
+    check_variables(event, true);
+}
+
+/* Variables of an event that may not have been decoded. */
+static void check_variables(const struct event *event, bool decoded)
+{
+    struct event_variables walk;
+    uint32_t variable, count = 0;
+
+    event_variables(event, &walk);
+    for (; event_variable(&walk, &variable); count++)
+        CHECK(count < event->fields_end - event->fields);
+    CHECK(!decoded || !walk.next || walk.next == walk.end);
 }
 
 /* Walks as far as it goes; returns how many records there were. */
@@ -103,6 +116,8 @@ static uint32_t walk(const uint8_t *data, size_t size, int (*step)(struct segmen
         CHECK(event.depth >= 0);
         if (look)
             check_event(&event.event);
+        else
+            check_variables(&event.event, false);
     }
     CHECK(cursor.next == cursor.end);
     return cursor.index;
@@ -118,11 +133,17 @@ static void check_arguments(const uint8_t *data, size_t size)
 
     segment_open(&cursor, data, size, 0, INT32_MAX);
     while (segment_next(&cursor, &event) == 1) {
+        bool is_line = event.event.kind == EVENT_AT_LINE;
         uint32_t objects = 0, expected = event.event.kind == EVENT_LOST ? 1 : event.event.value_count;
         const uint8_t *values = NULL;
+        struct event_variables variables;
         struct value value, item;
         struct string name;
-        while (event.event.kind != EVENT_LOST && event_value(&event.event, &values, &value))
+        event_variables(&event.event, &variables);
+        if (is_line && variables.changed < expected)
+            expected = variables.changed;
+        for (uint32_t i = 0; event.event.kind != EVENT_LOST && (!is_line || i < variables.changed) &&
+                             event_value(&event.event, &values, &value); i++)
             for (struct attribute_walk attributes = {0};
                  attribute_next(&attributes, &value, &names, &name, &item);)
                 expected++;
@@ -232,13 +253,13 @@ static void check_body(const uint8_t *data, size_t size)
 
 /* The same bytes with lengths around them that are right, so that what is inside is looked at: as
  * the record's fields (values = 0), or as those of a value in it, or of a value in that, .... */
-static void check_inside(const uint8_t *data, size_t size, int values)
+static void check_inside(const uint8_t *data, size_t size, enum event_kind kind, int values)
 {
     uint8_t *body = malloc(size + 64), *exact, *end;
     uint8_t *opened[8];
 
     CHECK(body && values < 8);
-    end = event_open(body, EVENT_CALL, 1);
+    end = event_open(body, kind, 1);
     for (int i = 0; i < values; i++)
         end = opened[i] = value_open(end, i ? VALUE_ITEM : EVENT_VALUE);
     if (size)
@@ -260,6 +281,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     check_body(data, size);
     for (int values = 0; values < 3; values++)
-        check_inside(data, size, values);
+        check_inside(data, size, EVENT_CALL, values);
+    check_inside(data, size, EVENT_AT_LINE, 0);
     return 0;
 }

@@ -152,6 +152,7 @@ def test_definitions_become_rows(tmp_path: Path) -> None:
         argument=[b"self", b"\xc3\xa4"],
         flags=3,
         mine=True,
+        variable=[b"self", b"total", b"\xff"],
     )
     point = Type(number=2, name=b"app.Point", field=[b"x", b"y"])
     order = Type(number=4, name=b"app.Order", attribute=[b"user", b"total"])
@@ -166,8 +167,8 @@ def test_definitions_become_rows(tmp_path: Path) -> None:
     producer.define(Definition(process=Process(number=0, pid=producer.pid, command=command)))
     finish(dumper, producer)
     assert rows(ring.database, "SELECT * FROM code") == [
-        (1, 1, "app", "Order.pay", "app.py", 7, '["self", "ä"]', 3, "python", 1),
-        (1, 3, "builtins", "len", "", 0, "[]", 0, "c", 0),
+        (1, 1, "app", "Order.pay", "app.py", 7, '["self", "ä"]', 3, "python", 1, '["self", "total", "\ufffd"]'),
+        (1, 3, "builtins", "len", "", 0, "[]", 0, "c", 0, "[]"),
     ]
     assert rows(ring.database, "SELECT * FROM type") == [
         (1, 2, "app.Point", '["x", "y"]', None),

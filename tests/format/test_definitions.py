@@ -28,7 +28,7 @@ bodies = {
         {}, optional={
             "number": number, "module": name, "func": name, "file": name, "line": number,
             "argument": st.lists(name, max_size=4), "flags": number, "language": st.integers(0, 9),
-            "mine": st.booleans(),
+            "mine": st.booleans(), "variable": st.lists(name, max_size=4),
         },
     ),
     "type": st.fixed_dictionaries(
@@ -81,10 +81,14 @@ def expected(messages: Any) -> DefinitionRows:
         kind = definition.WhichOneof("what")
         if kind == "code":
             code = definition.code
-            names = json.dumps(list(map(text, code.argument)), ensure_ascii=False)
+            names, variables = (
+                json.dumps(list(map(text, names)), ensure_ascii=False)
+                for names in (code.argument, code.variable)
+            )
             three = text(code.module), text(code.func), text(code.file)
             language = enumerated(code, "language")
-            rows.codes.append((code.number, *three, code.line, names, code.flags, language, code.mine))
+            more = code.flags, language, code.mine, variables
+            rows.codes.append((code.number, *three, code.line, names, *more))
         elif kind == "type":
             type = definition.type
             rows.types.append((type.number, text(type.name), shown(type.field), shown(type.attribute)))

@@ -18,7 +18,7 @@ from recording import PYTRACE, run, write
 DATA = Path(__file__).parent / "data"
 EARLIER = sorted(path.name.removesuffix(".gz") for path in DATA.glob("*.sqlite.gz"))
 NEW_COLUMNS = {
-    "run": {"features", "options"}, "thread": {"kind"}, "code": {"language", "mine"},
+    "run": {"features", "options"}, "thread": {"kind"}, "code": {"language", "mine", "variables"},
     "segment": {"kind", "open"}, "type": {"fields", "attributes"},
 }  # fmt: skip
 
@@ -73,7 +73,7 @@ def test_a_new_recording_goes_into_it(earlier: Path) -> None:
         (2, "thread", "python", 0),
     ]
     _, new = json.loads(ran("info", earlier, "--format", "json").stdout)["runs"]
-    assert new["features"] == ["tasks"]
+    assert new["features"] == ["tasks", "lines"]
     assert new["options"]["no_stdlib"] == "1"
     assert new["options"]["output"] == str(earlier)
     assert not {"command", "pid", "recording", "directory", "python"} & new["options"].keys()

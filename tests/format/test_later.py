@@ -24,7 +24,7 @@ else:
 LATER_MADE = "made by a later version of pytrace, which this one passes over"
 
 
-def later(kind: int = 16, time: int = 1, depth: int | None = None, code: int = 1) -> trace_pb2.Event:
+def later(kind: int = 17, time: int = 1, depth: int | None = None, code: int = 1) -> trace_pb2.Event:
     """A record of a kind that is not known here."""
     made = event("call", code, time=time, depth=depth)
     made.ClearField("call")

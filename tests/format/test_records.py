@@ -114,6 +114,8 @@ RECORDS = st.builds(
     st.none() | signed(32),
     st.lists(values(), max_size=4).map(tuple),
     st.lists(st.binary(max_size=10), max_size=3).map(tuple),
+    st.lists(numbers(32), max_size=4).map(tuple),
+    st.none() | st.integers(0, (1 << 32) - 2),
 )
 
 
@@ -153,7 +155,7 @@ def delimited(field: int, body: bytes) -> bytes:
 
 UNKNOWN = (
     varint(99 << 3) + b"\x07",
-    varint(32 << 3 | 1) + b"8 bytes.",
+    varint(34 << 3 | 1) + b"8 bytes.",
     delimited(1000, b"?"),
     b"\xfd\x02abcd",
 )
@@ -253,7 +255,16 @@ def test_nesting_is_bounded(native: Native) -> None:
         (record(), MALFORMED),  # of no kind
         (record(b"\x50\x01"), MALFORMED),
         (record(b"\x80\x02\x01"), MALFORMED),  # field 32, which is no kind
+        (record(b"\x88\x01"), MALFORMED),  # kind 17, cut off
         (record(b"\x80\x01"), MALFORMED),  # kind 16, cut off
+        (record(b"\x82\x01\x00"), MALFORMED),  # of another wire type
+        (record(b"\x80\x01\x80\x80\x80\x80\x10"), MALFORMED),  # no code has such a number
+        (record(CALL, b"\x80\x02\x01"), MALFORMED),  # variables that are no bytes
+        (record(CALL, b"\x82\x02\x01\x80"), MALFORMED),  # cut off
+        (record(CALL, b"\x82\x02\x02\x01"), MALFORMED),
+        (record(CALL, b"\x82\x02\x05\x80\x80\x80\x80\x10"), MALFORMED),
+        (record(CALL, b"\x88\x02\x80\x80\x80\x80\x10"), MALFORMED),
+        (record(CALL, b"\x8a\x02\x00"), MALFORMED),
         (record(b"\x80"), MALFORMED),
         (record(b"\x0a\x01x"), MALFORMED),  # wrong wire types
         (record(CALL, b"\x51" + bytes(8)), MALFORMED),
@@ -287,12 +298,12 @@ def test_what_is_wrong_is_refused(native: Native, data: bytes, status: int) -> N
 @pytest.mark.parametrize(
     ("data", "what", "size"),
     [
-        (b"\x80\x01\x07", 7, 3),
+        (b"\x88\x01\x07", 7, 3),
         (b"\xf8\x01\x07", 7, 3),  # kind 31
-        (b"\x80\x81\x00\x07", 7, 4),  # a tag that is longer than it need be
-        (b"\x80\x01\x80\x80\x80\x80\x10", 0, 7),  # no code has such a number
-        (b"\x82\x01\x02xy", 0, 5),  # nor is this one
-        (b"\x81\x01" + bytes(8), 0, 10),
+        (b"\x88\x81\x00\x07", 7, 4),  # a tag that is longer than it need be
+        (b"\x88\x01\x80\x80\x80\x80\x10", 0, 7),  # no code has such a number
+        (b"\x8a\x01\x02xy", 0, 5),  # nor is this one
+        (b"\x89\x01" + bytes(8), 0, 10),
     ],
 )
 def test_a_kind_of_a_later_version_is_told(native: Native, data: bytes, what: int, size: int) -> None:
@@ -313,7 +324,7 @@ def test_it_is_told_that_there_are_later_fields(native: Native, record: Record, 
 
 
 # a constant, a container, a named thing, and a content that this version does not know
-@pytest.mark.parametrize("body", [b"\x08\x09", b"\x38\x1f", b"\x48\x05", b"\xf8\x01\x01", b""])
+@pytest.mark.parametrize("body", [b"\x08\x0a", b"\x38\x1f", b"\x48\x05", b"\xf8\x01\x01", b""])
 def test_a_value_of_a_later_version_is_shown_as_its_type(native: Native, body: bytes) -> None:
     data = record(CALL, delimited(14, body + b"\x58\x01"), delimited(14, body), delimited(14, b"\x10\x02"))
     event, cursor = native.ffi.new("struct event *"), native.ffi.new("const uint8_t **")
@@ -452,6 +463,7 @@ CUT = Val("constant", CONSTANTS.index("CUT"))
         (Val("constant", CONSTANTS.index("REDACTED"), type=1), "<redacted>", "app.Order"),
         (Val("constant", CONSTANTS.index("CUT"), type=5), "...", "app.Tags"),
         (Val("constant", CONSTANTS.index("UNBOUND")), "<unbound>", ""),
+        (Val("constant", CONSTANTS.index("DELETED")), "<deleted>", ""),
         (container("LIST", Val("constant", CONSTANTS.index("CYCLE"))), "[...]", "list"),
         (container("LIST", 1, Val("constant", CONSTANTS.index("CYCLE"), type=6)), "[1, [...]]", "list"),
         (Val("constant", CONSTANTS.index("CYCLE"), type=7), "{...}", "dict"),
@@ -563,6 +575,9 @@ def test_times_depths_and_durations(native: Native) -> None:
         (Record("log", 5, 1), (1036, 9, None)),
         (Record("return", 5, 1, elapsed=2, depth=1), (1037, 0, 2)),
         (Record("log", 0, 1), (1038, 0, None)),
+        (Record("call", 1, 1), (1039, 0, None)),
+        (Record("line", 1, 1, line=12), (1040, 0, None)),
+        (Record("return", 1, 1, elapsed=2), (1041, 0, 2)),
     ]
     data = native.encode(*(told for told, _ in story))
     expected = [seen for _, seen in story]

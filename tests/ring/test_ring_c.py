@@ -15,6 +15,7 @@ TESTS = ROOT / "tests" / "c"
 
 RUNS = [
     ("address,undefined", "definitions"),
+    ("address,undefined", "summary_usual"),
     ("address,undefined", "ring_files"),
     ("address,undefined", "ring_known"),
     ("address,undefined", "ring_process"),

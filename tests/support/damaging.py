@@ -54,7 +54,7 @@ NUMBERS = {
     "run": ("id", "clock_epoch_ns", "clock_epoch_units", "clock_scale"),
     "process": ("number", "pid"),
     "thread": ("stream", "process", "tid", "name"),
-    "code": ("number", "module", "func", "file", "line", "arguments"),
+    "code": ("number", "module", "func", "file", "line", "arguments", "variables"),
     "type": ("number", "name"),
 }  # fmt: skip
 NAMES = (

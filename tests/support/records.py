@@ -24,14 +24,16 @@ SOURCES = (
     *("query/text", "query/out", "query/known", "query/number"),
 )
 
-# numbers from 1; in the gap are other fields
-KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost")
-LATER = tuple(f"later {number}" for number in range(16, 32))  # a later version's kinds
-NUMBERS = {kind: number for number, kind in enumerate(KINDS, 1)} | dict(
-    zip(LATER, range(16, 32), strict=True)
-)
+KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost", "line")
+LATER = tuple(f"later {number}" for number in range(17, 32))  # a later version's kinds
+# from 10 to 15 are other fields
+NUMBERS = dict(zip((*KINDS, *LATER), (*range(1, 10), *range(16, 32)), strict=True))
+FIELDS = {"line": "at_line"}  # of Event, where the kind has another name
 NAMES = {number: kind for kind, number in NUMBERS.items()}
-CONSTANTS = ("NONE", "FALSE", "TRUE", "ELLIPSIS", "NOT_IMPLEMENTED", "REDACTED", "CUT", "UNBOUND", "CYCLE")
+CONSTANTS = (
+    *("NONE", "FALSE", "TRUE", "ELLIPSIS", "NOT_IMPLEMENTED", "REDACTED", "CUT", "UNBOUND", "CYCLE"),
+    "DELETED",
+)
 CONTAINERS = ("LIST", "TUPLE", "DICT", "SET", "FROZENSET", "EXCEPTION", "PARTS")
 NAMED = ("FUNCTION", "METHOD", "BUILTIN", "CLASS", "MODULE")
 
@@ -76,6 +78,11 @@ class Record:
     depth: int | None = None
     values: tuple[Val, ...] = ()
     names: tuple[bytes, ...] = ()
+    variables: tuple[int, ...] = ()
+    changed: int | None = None
+
+
+ALL = (1 << 32) - 1  # of an event_variables: no `changed` was written
 
 
 def varint(n: int) -> bytes:
@@ -133,6 +140,9 @@ long event_decode(const uint8_t *data, size_t size, struct event *event);
 long event_skim(const uint8_t *data, size_t size, struct event *event);
 bool event_value(const struct event *event, const uint8_t **cursor, struct value *value);
 bool event_name(const struct event *event, const uint8_t **cursor, const uint8_t **name, size_t *size);
+struct event_variables { uint32_t changed; ...; };
+void event_variables(const struct event *event, struct event_variables *walk);
+bool event_variable(struct event_variables *walk, uint32_t *variable);
 bool value_item(const struct value *value, const uint8_t **cursor, struct value *item);
 """
 
@@ -279,6 +289,11 @@ class Native:
             p = self._put_value(p, 14, value)
         for name in record.names:
             p = lib.wire_put_bytes(p, 15, name, len(name))
+        if record.variables:
+            packed = b"".join(map(varint, record.variables))
+            p = lib.wire_put_bytes(p, 32, packed, len(packed))
+        if record.changed is not None:
+            p = lib.event_put(p, 33, record.changed)
         return lib.event_close(start, p)
 
     def _put_value(self, p: Any, field: int, value: Val) -> Any:
@@ -338,6 +353,11 @@ class Native:
         name, size = self.ffi.new("const uint8_t **"), self.ffi.new("size_t *")
         while self.lib.event_name(event, cursor, name, size):
             names.append(bytes(self.ffi.buffer(name[0], size[0])))
+        walk, variable = self.ffi.new("struct event_variables *"), self.ffi.new("uint32_t *")
+        self.lib.event_variables(event, walk)
+        variables = []
+        while self.lib.event_variable(walk, variable):
+            variables.append(variable[0])
         assert len(values) == event.value_count
         assert len(names) == event.name_count
         return Record(
@@ -349,6 +369,8 @@ class Native:
             event.depth if event.has_depth else None,
             values,
             tuple(names),
+            tuple(variables),
+            walk.changed if walk.changed != ALL else None,
         )
 
     def _walk(self, walker: Callable[..., bool], parent: Any) -> list[Any]:
@@ -415,7 +437,7 @@ class Google:
             if record.kind in LATER:
                 event.MergeFromString(varint(NUMBERS[record.kind] << 3) + varint(record.what))
             else:
-                setattr(event, record.kind, record.what)
+                setattr(event, FIELDS.get(record.kind, record.kind), record.what)
             event.time = record.time
             event.line = record.line
             for name in ("elapsed", "depth"):
@@ -424,6 +446,9 @@ class Google:
             for value in record.values:
                 self._fill(event.value.add(), value)
             event.name.extend(record.names)
+            event.variable.extend(record.variables)
+            if record.changed is not None:
+                event.changed = record.changed
         return bytes(events.SerializeToString())
 
     def _fill(self, message: Any, value: Val) -> None:
@@ -447,6 +472,7 @@ class Google:
             kind = NAMES[number]
         else:
             what = getattr(event, kind)
+            kind = "line" if kind == "at_line" else kind
         return Record(
             kind,
             what,
@@ -456,6 +482,8 @@ class Google:
             event.depth if event.HasField("depth") else None,
             tuple(self._value(value) for value in event.value),
             tuple(event.name),
+            tuple(event.variable),
+            event.changed if event.HasField("changed") else None,
         )
 
     def _value(self, value: Any) -> Val:
