@@ -77,6 +77,7 @@ From the top:
   | `<~ numbers: 1` `~> numbers` | a generator or coroutine yields, and goes on; `~!` something is thrown into it |
   | `-- paid  amount=3` | `log("paid", amount=3)` |
   | `… 1,204 events lost …` | the buffer was full |
+  | `.. 12: total=3, items=['tea']` | line 12 comes next; before it, these variables were set (`x=<deleted>`: deleted) |
   | `+> app.pay(user='bob') = True` | a call that is folded, with what came of it; long arguments stand behind that |
   | `+~> numbers <~ 2` | the same of a generator or coroutine that goes on; `+~!`: something is thrown into it |
   | `⋯ 11 library calls, 953 events, 1.3ms` | a stretch of library code, where only your own is shown |

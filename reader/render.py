@@ -121,12 +121,12 @@ def names(module: str, func: str) -> tuple[str, str]:
 # the start of a line, by kind
 SIGNS = {
     "call": "->", "return": "<-", "exception": "<!", "yield": "<~", "resume": "~>", "throw": "~!",
-    "raise": "!!", "log": "--", "lost": "…",
+    "raise": "!!", "log": "--", "lost": "…", "line": "..",
 }  # fmt: skip
 # and its colour (SGR)
 _COLOURS = {
     "call": "", "return": "32", "exception": "1;31", "yield": "36", "resume": "36", "throw": "1;31",
-    "raise": "1;31", "log": "1", "lost": "1;33",
+    "raise": "1;31", "log": "1", "lost": "1;33", "line": "2",
 }  # fmt: skip
 _DIM = "2"
 
@@ -219,6 +219,8 @@ class TextRenderer:
             if values:
                 return f"{full}({', '.join(values)})"
             return f"{full}({'…' if self._has_arguments(event) else ''})"
+        if kind == "line":
+            return f"{line}: {', '.join(values)}" if values else str(line)
         if kind == "resume":
             return full
         if kind == "throw":

@@ -95,6 +95,8 @@ struct argument {
     struct string name;            /* NAME_STEM: of the argument, whose attribute it is */
     struct string given;           /* for the last two states */
     struct string attribute;       /* for the last one */
+    uint32_t variable;             /* its number, of a line ... */
+    bool variable_known;           /* ... if the record tells it */
     char number[32], whole[RUN_ATTRIBUTE_NAME_MAX];
     enum { VALUE_UNKNOWN, VALUE_UNREAD, VALUE_READ, VALUE_BROKEN } value_state;
     const uint8_t *start, *end;    /* for VALUE_UNREAD: the field of the event that it is */
@@ -299,6 +301,8 @@ static enum answer ask_stem(const struct predicate *predicate, struct string ste
 
 static struct string made_name(const struct facts *facts, struct argument *argument)
 {
+    if (facts->event->kind == EVENT_AT_LINE)
+        return run_variable_name(facts->code, argument->variable, argument->variable_known, argument->number);
     return run_argument_name(facts->code, facts->event->kind, (uint32_t)argument->position.low, argument->given,
                              argument->number);
 }
@@ -346,11 +350,11 @@ static enum answer ask_named(const struct predicate *predicate, const struct fac
 
 static bool may_have_attributes(const struct facts *facts) { return !facts->run || facts->run->attributes; }
 
-/* The same of it and its attributes. */
+/* The same of it, at a position between these, and its attributes. */
 static bool may_meet(const struct predicate *predicate, const struct facts *facts, struct argument *argument,
-                     int64_t position, struct string name)
+                     int64_t first, int64_t last, struct string name)
 {
-    if (ask_named(predicate, facts, argument, position, position, name) != NEVER)
+    if (ask_named(predicate, facts, argument, first, last, name) != NEVER)
         return true;
     argument->name_state = NAME_STEM;
     return may_have_attributes(facts) && ask(predicate, facts, argument) != NEVER;
@@ -377,14 +381,21 @@ static bool kind_may_have(const struct predicate *predicate, const struct facts 
         if (!code)
             return ask_named(predicate, facts, argument, 0, UINT32_MAX, unknown) != NEVER;
         for (uint32_t i = 0; i < code->argument_count; i++)
-            if (may_meet(predicate, facts, argument, i, code->arguments[i]))
+            if (may_meet(predicate, facts, argument, i, i, code->arguments[i]))
                 return true;
         return may_numbered_meet(predicate, facts, argument, code->argument_count);
+    case EVENT_AT_LINE: /* any of the variables may be at any place */
+        if (!code)
+            return ask_named(predicate, facts, argument, 0, UINT32_MAX, unknown) != NEVER;
+        for (uint32_t i = 0; i < code->variable_count; i++)
+            if (may_meet(predicate, facts, argument, 0, UINT32_MAX, code->variables[i]))
+                return true;
+        return may_numbered_meet(predicate, facts, argument, 0);
     case EVENT_RESUME:
         return may_numbered_meet(predicate, facts, argument, 0);
     default: {
         struct string first = run_argument_name(NULL, kind, 0, unknown, argument->number);
-        if (may_meet(predicate, facts, argument, 0, first))
+        if (may_meet(predicate, facts, argument, 0, 0, first))
             return true;
         if (kind == EVENT_LOG)
             return ask_named(predicate, facts, argument, 1, UINT32_MAX, unknown) != NEVER;
@@ -467,19 +478,28 @@ static enum answer any_of_event(const struct predicate *predicate, const struct 
     const uint8_t *p = event->fields, *names = NULL;
     enum answer answer = NEVER;
     struct argument argument;
-    bool more_names = event->kind == EVENT_LOG;
+    bool more_names = event->kind == EVENT_LOG, is_line = event->kind == EVENT_AT_LINE;
+    bool is_named = facts->code || (event->kind != EVENT_CALL && !is_line);
+    struct event_variables variables = {.changed = UINT32_MAX};
 
-    for (uint32_t i = 0; (p = next_value(p, event->fields_end, &argument.start)); i++) {
+    if (is_line)
+        event_variables(event, &variables);
+    for (uint32_t i = 0; i < variables.changed && (p = next_value(p, event->fields_end, &argument.start)); i++) {
         const uint8_t *name;
         argument_begin(&argument);
         argument.position = (struct bounds){i, i};
-        argument.name_state = facts->code || event->kind != EVENT_CALL ? NAME_NOT_MADE : NAME_UNKNOWN;
+        argument.name_state = is_named ? NAME_NOT_MADE : NAME_UNKNOWN;
         argument.given.size = 0;
         if (i && more_names) {
             more_names = event_name(event, &names, &name, &argument.given.size);
             argument.given.text = (const char *)name;
             if (!more_names)
                 argument.given.size = 0;
+        }
+        if (is_line) {
+            argument.variable_known = event_variable(&variables, &argument.variable);
+            if (!argument.variable_known)
+                argument.variable = i;
         }
         argument.end = p;
         argument.value_state = VALUE_UNREAD;
@@ -509,7 +529,7 @@ __attribute__((noinline)) enum answer predicate_ask_any(const struct predicate *
 }
 
 static const uint32_t with_duration = 1u << EVENT_RETURN | 1u << EVENT_EXCEPTION | 1u << EVENT_YIELD;
-static const uint32_t with_line = 1u << EVENT_RAISE | 1u << EVENT_LOG;
+static const uint32_t with_line = 1u << EVENT_RAISE | 1u << EVENT_LOG | 1u << EVENT_AT_LINE;
 
 /* A number that follows from the open levels. */
 static enum answer ask_levels(const struct predicate *predicate, const struct facts *facts,

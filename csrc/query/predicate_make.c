@@ -64,7 +64,7 @@ struct predicate *predicate_numbers(enum field field, const int64_t *numbers, si
     return made;
 }
 
-/* Whether it may be a part of an integer, or (with `head`) of "argument N". */
+/* Whether it may be a part of an integer, or (with `head`) of "argument N" or "variable N". */
 static bool may_be_number(const char *text, size_t size, const char *head)
 {
     size_t start = 0;
@@ -105,6 +105,11 @@ int predicate_compare_texts(const void *a, const void *b)
     return memcmp(left->text, right->text, left->size);
 }
 
+static bool may_be_numbered(const char *text, size_t size)
+{
+    return may_be_number(text, size, "argument ") || may_be_number(text, size, "variable ");
+}
+
 static bool is_value(enum field field)
 {
     return field == FIELD_VALUE || field == FIELD_TEXT || field == FIELD_EITHER;
@@ -133,7 +138,7 @@ static struct predicate *make_texts(enum field field, const struct string *texts
             memcpy(p, texts[i].text, texts[i].size);
         made->not_integer &= !may_be_number(p, texts[i].size, NULL);
         made->not_floating &= !may_be_floating(p, texts[i].size);
-        made->not_numbered &= !may_be_number(p, texts[i].size, "argument ");
+        made->not_numbered &= !may_be_numbered(p, texts[i].size);
         p += texts[i].size;
     }
     made->texts.count = count;
@@ -187,7 +192,7 @@ struct predicate *predicate_like(enum field field, const char *pattern, size_t s
     literal = like_literal(made->like, &size);
     made->not_integer = !may_be_number(literal, size, NULL);
     made->not_floating = !may_be_floating(literal, size);
-    made->not_numbered = !may_be_number(literal, size, "argument ");
+    made->not_numbered = !may_be_numbered(literal, size);
     made->longest = like_is_literal(made->like) ? size : SIZE_MAX;
     if (is_value(field) && !required_literal_make(&made->literal, literal, size)) {
         predicate_free(made);

@@ -22,7 +22,7 @@ struct predicate {
     bool is_rest;         /* a group that rest_group has made */
     bool not_integer;     /* of a condition on a text: no integer as shown meets it */
     bool not_floating;    /* ... no float */
-    bool not_numbered;    /* ... nor does "argument N" */
+    bool not_numbered;    /* ... nor does "argument N", nor "variable N" */
     size_t longest;       /* ... nor any text that is longer */
     struct required_literal literal;   /* of a condition on a value; text NULL: there is none */
     union {

@@ -120,7 +120,7 @@ static bool segment_of_summary(struct question *question, const struct segment_s
 {
     const struct run_definitions *run = &question->definitions->run;
     const struct segment_clock *clock = &run->clock;
-    const uint32_t inside = 1u << EVENT_RAISE | 1u << EVENT_LOG | 1u << EVENT_LOST;
+    const uint32_t inside = 1u << EVENT_RAISE | 1u << EVENT_LOG | 1u << EVENT_LOST | 1u << EVENT_AT_LINE;
 
     *segment = (struct scan_segment){
         .id = summary->id,

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from ...messages import printable
 
-KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost")
+KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost", "line")
 
 Sort: TypeAlias = Literal["number", "time", "duration", "text", "kind", "value", "truth"]
 Operator: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]

@@ -247,7 +247,8 @@ class _Pane:
         kind, module, func, took = *self.detail.row[6:9], self.detail.row[12]
         name = shown(".".join(filter(None, [text(module), text(func)])))
         style = kind if kind in ("exception", "raise", "lost") else "title"
-        pieces: Pieces = [(style, f"{kind} {name}".rstrip())]
+        what = f"line {self.detail.row[10]} of" if kind == "line" else kind
+        pieces: Pieces = [(style, f"{what} {name}".rstrip())]
         if kind == "call":
             took = other[12] if other else None
             if other is None:

@@ -44,8 +44,8 @@ class DisplayOptions:
     run: bool | None = None
     ids: bool = False
     file: bool = False
-    values: bool = True  # of arguments and returns
-    sort: bool = False  # arguments by name
+    values: bool = True  # of arguments, returns and variables
+    sort: bool = False  # arguments and variables by name
     indent: int = 2  # spaces a level
     levels: int = INDENT_MAX  # that are indented; deeper ones are numbers
     # columns whose width differs from WIDTHS; 0: as in WIDTHS
@@ -201,7 +201,7 @@ def several(sources: Sequence[Source]) -> dict[str, bool]:
 # the style of what follows the columns, by kind
 _STYLES = {
     "call": "call", "return": "return", "exception": "exception", "yield": "yield", "resume": "yield",
-    "throw": "raise", "raise": "raise", "log": "log", "lost": "lost",
+    "throw": "raise", "raise": "raise", "log": "log", "lost": "lost", "line": "dim",
 }  # fmt: skip
 _LOUD = ("exception", "throw", "raise")  # their values have the same style
 _CLOSED = "+>"  # starts a call that is shown with its outcome; + and another sign if it goes on
@@ -261,7 +261,7 @@ class Liner:
         return [("call", f"{function}({self._display.own('…') if hidden else ''})")]
 
     def _given(self, event: Row) -> Pieces:
-        """The arguments of a call, if they are shown."""
+        """The arguments of a call, or the variables of a line, if they are shown."""
         if event[13] == "[]" or not self._display.values:
             return []
         given = arguments(event[13])
@@ -311,6 +311,9 @@ class Liner:
             message, *named = arguments(event[13]) or [{"value": ""}]
             start = [(style, sign + self._shown(message["value"])), ("", "  " if named else "")]
             return start + self._named(named, "  ")
+        if kind == "line":
+            given = self._given(event)
+            return [(style, f"{sign}{event[10]}{': ' if given else ''}{_plain(given)}")]
         full, short = self._names(event[7], event[8])
         if kind == "resume":
             return [(style, sign + full)]
@@ -344,6 +347,10 @@ class Liner:
 
 def _length(pieces: Pieces) -> int:
     return sum([len(piece) for _, piece in pieces])
+
+
+def _plain(pieces: Pieces) -> str:
+    return "".join([piece for _, piece in pieces])
 
 
 def _brief(argument: dict[str, Any]) -> str:

@@ -93,7 +93,7 @@ def _calls(database: Database, row: Row, where: str, and_where: str = "1") -> li
 
 def caller(database: Database, row: Row, among: str = "") -> Row | None:
     """The event that entered the calling function. For events inside of a function (raise, log,
-    lost): the event that entered this function. among: the innermost such function."""
+    lost, line): the event that entered this function. among: the innermost such function."""
     inside = row[6] not in ENTERS and row[6] not in LEAVES
     depth = row[11] if inside else row[11] - 1
     if not among:
@@ -333,7 +333,7 @@ def _function(row: Row) -> Query:
 def _line(row: Row) -> Query:
     """Events whose function begins in the same line, as far as they tell it."""
     if row[6] in ENTERS or row[6] in LEAVES:
-        return Query("event MATCH ?", (f'(or (= line {row[10]}) (in kind "raise" "log"))',))
+        return Query("event MATCH ?", (f'(or (= line {row[10]}) (in kind "raise" "log" "line"))',))
     return Query("1", ())
 
 

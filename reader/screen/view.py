@@ -47,7 +47,8 @@ class Item(NamedTuple):
 
 ENTERS = ("call", "resume", "throw")
 LEAVES = ("return", "exception", "yield")
-_INSIDE = '(in kind "raise" "log" "lost")'  # events at a function's depth that are inside of it
+_INSIDE = '(in kind "raise" "log" "lost" "line")'  # events at a function's depth that are inside of it
+_FOLDED = ("raise", "line")  # of these, those that a level hides with the function
 _LAST = (1 << 63) - 1
 _MOST = 64  # spans opened one by one; each is one more condition on every event
 _ROUNDING = 2  # ns
@@ -161,7 +162,7 @@ class Folds:
 
     def _reaches(self, row: Row) -> bool:
         """The level, or something opened, goes down to this event."""
-        depth = level_of(row) + (row[6] == "raise")
+        depth = level_of(row) + (row[6] in _FOLDED)
         return (
             self.level is None
             or depth <= self.level
@@ -263,7 +264,8 @@ def _level(row: Row) -> int:
 
 
 def _down_to(depth: str, level: int) -> tuple[str, str]:
-    return f"(< {depth} {level})", f'(and (= {depth} {level}) (!= kind "raise"))'
+    folded = " ".join(f'"{kind}"' for kind in _FOLDED)
+    return f"(< {depth} {level})", f"(and (= {depth} {level}) (not (in kind {folded})))"
 
 
 def _shown_in_opened(depth: str, span: Span) -> str:

@@ -81,6 +81,7 @@ _KINDS = {
     "raise": "an exception starts or arrives",
     "log": "pytracer.log()",
     "lost": "events that were not recorded",
+    "line": "a line of the function comes next",
 }
 _VOCABULARY_KINDS = {
     "func": "function", "module": "module", "file": "file", "arg": "argument", "type": "type",

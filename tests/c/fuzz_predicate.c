@@ -65,7 +65,7 @@ static const struct string arguments[] = {STRING("user"), STRING("")};
 static const struct run_code codes[] = {
     {.module = {"", 0}, .func = {"", 0}, .file = {"", 0}, .last = {"", 0}},
     {.module = STRING("app"), .func = STRING("Order.pay"), .file = STRING("app.py"), .last = STRING("pay"),
-     .line = 7, .argument_count = 2, .arguments = arguments},
+     .line = 7, .argument_count = 2, .arguments = arguments, .variable_count = 2, .variables = arguments},
 };
 static const char *const types[] = {NULL, "app.Order", "app.Gr\xc3\xb6\xc3\x9f" "e"};
 static const struct string attribute_names[] = {STRING("user"), STRING("needle")};

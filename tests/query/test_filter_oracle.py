@@ -19,7 +19,7 @@ from pytracer.reader.filter.sql import compile, explain
 from pytracer.reader.filter.tree import KINDS, FilterError, unparse
 
 from filter_oracle import Event, Values, filters, matches
-from handmade import EPOCH_NS, Handmade, event, instance, printed, value
+from handmade import DELETED, EPOCH_NS, Handmade, event, instance, printed, value
 
 SECOND = 1_000_000_000
 # a busy machine may take its time
@@ -60,7 +60,9 @@ def write(path: Path) -> None:
             database.process(run, 1, 200)
             database.thread(run, 2, 102, "worker")
             database.thread(run, 3, 200, "", process=1)
-            database.code(run, 1, "pay", ["user", "amount"], line=10)
+            database.code(
+                run, 1, "pay", ["user", "amount"], line=10, variables=["user", "amount", "total", "Größe"]
+            )
             database.code(run, 2, "Order.pay", ["self", "user"], module="app.shop", file="/home/me/shop.py")
             database.code(run, 3, "main.<locals>.pay_all", ["user"], line=30)
             database.code(run, 4, "PAY%", ["a_b", "a%b", "Größe"], module="Größe", file="C:\\größe.py")
@@ -96,6 +98,12 @@ def write(path: Path) -> None:
                     event("call", 2, full, "bob", time=1),
                     event("log", 2, "sold", full, time=1, line=31, names=["order"]),
                     event("return", 2, other, time=1, elapsed=1),
+                    event("line", 1, 5, "it's bob", time=1, line=11, variables=[1, 0]),
+                    event("line", 1, "eve", DELETED, "alice", 7, time=1, line=12, variables=[2, 1, 0, 3],
+                          changed=2),
+                    event("line", 1, "bob", time=1, line=12, variables=[0], changed=0),
+                    event("line", 2, full, time=1, line=21, variables=[1]),
+                    event("line", 1, True, time=1, line=13),
                     event("call", 4, "bob", "a%b", cut, time=1),
                     event("return", 4, 5, time=1, elapsed=0),
                     event("return", 1, "bob", time=250_000_000, elapsed=250_000_001),
@@ -145,8 +153,8 @@ VALUES = Values(
         "thread": ["MainThread", "worker", ""],
         "task": ["Task-1", "Größe", "worker", ""],
         "arg": ["user", "amount", "self", "a_b", "a%b", "Größe", "return value", "exception", "count",
-            "self.user", "self.total", "self.größe", "order.user", "return value.total", "self.%"],
-        "value": ["bob", "'bob'", "alice", "it's bob", "5", "None", "['bob', 5]", "a\nbob", "a%b", "bob and",
+            "total", "variable 1", "variable 2.user", "self.user", "self.total", "self.größe", "order.user", "return value.total", "self.%"],
+        "value": ["bob", "'bob'", "alice", "it's bob", "5", "None", "['bob', 5]", "a\nbob", "a%b", "bob and", "<deleted>", "eve",
             "<app.Order at 0x7f00>", "app.Order(user='bob', total=5, größe=[<app.Order at 0x7f00>])"],
         "type": ["str", "int", "NoneType", "list", "app.Order", "ValueError"],
     },
@@ -154,7 +162,7 @@ VALUES = Values(
         "time": [EPOCH_NS + 40, EPOCH_NS + 3040, EPOCH_NS + 3600 * SECOND + 1040, EPOCH_NS + SECOND],
         "tid": [100, 102, 200],
         "pid": [100, 200],
-        "line": [1, 10, 12, 30, 31],
+        "line": [1, 10, 12, 13, 30, 31],
         "depth": [0, 1, 2, 3],
         "duration": [0, 100, 2000, 1_500_004, 1_600_000, SECOND + 4],
         "run": [1, 2],
@@ -186,17 +194,17 @@ def test_the_trace_has_events_of_all_kinds(trace: Trace) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("func == 'pay'", 22),
+        ("func == 'pay'", 32),
         ("func == 'pay' and kind == 'call'", 10),
         ("arg == 'user' and value == 'bob'", 8),
         ("arg == 'user' and value == '5'", 4),
         ("arg == 'user' and value == 5", 2),
-        ("value == '\\'bob\\''", 14),
+        ("value == '\\'bob\\''", 16),
         ("kind == 'call' and not (arg == 'user')", 4),
         ("kind == 'call' and value != 'bob'", 14),
         ("kind == 'call' and not value == 'bob'", 8),
         ("duration > '1.5ms'", 6),
-        ("not duration > '1.5ms'", 40),
+        ("not duration > '1.5ms'", 50),
         ("time > '+1s'", 2),
         ("time > '+1s' and run == 2", 1),
         ("kind == 'lost' and arg == 'count' and value == 17", 2),
@@ -205,7 +213,16 @@ def test_the_trace_has_events_of_all_kinds(trace: Trace) -> None:
         ("arg == 'self.total' and value == 5", 2),
         ("arg == 'return value.total' and value == '0'", 2),
         ("arg == 'self.total' and value == 'bob'", 0),
-        ("value == '<app.Order at 0x7f00>'", 6),
+        ("value == '<app.Order at 0x7f00>'", 8),
+        ("kind == 'line'", 10),
+        ("line == 12 and kind == 'line'", 4),
+        ("arg == 'total' and value == 'eve'", 2),
+        ("value == '<deleted>' and arg == 'amount' and type == ''", 2),
+        ("kind == 'line' and value == 'alice'", 0),  # which has not changed
+        ("kind == 'line' and value == 7", 0),
+        ("arg == 'Größe' and kind == 'line'", 0),
+        ("arg == 'variable 2.total' and value == 5", 2),
+        ("arg == 'variable 1' and value == True", 2),
     ],
 )
 def test_examples(trace: Trace, text: str, found: int) -> None:

@@ -25,6 +25,7 @@ from predicates import (
     written,
 )
 from records import CONSTANTS, CONTAINERS, KINDS, NAMED, Record, Val, container, val
+from records import NUMBERS as KIND_NUMBERS
 from shared import Shared
 
 NEVER, ALWAYS, MAYBE = range(3)
@@ -32,9 +33,9 @@ INT64 = (-(1 << 63), (1 << 63) - 1)
 
 RUN = Run(
     codes={
-        1: Code("app", "pay", "/home/me/app.py", 10, ("user", "amount"), mine=True),
+        1: Code("app", "pay", "/home/me/app.py", 10, ("user", "amount"), True, ("user", "amount", "total")),
         2: Code("app.shop", "Order.pay", "/home/me/shop.py", 20, ("self", "user", "argument 5")),
-        3: Code("app", "main.<locals>.pay_all", "/home/me/app.py", 30),
+        3: Code("app", "main.<locals>.pay_all", "/home/me/app.py", 30, variables=("größe", "")),
         5: Code("Größe", "Größe", "größe.py", 40, ("größe",)),
     },
     threads={1: (100, 100, "MainThread"), 7: (100, 107, "worker"), 9: (200, 200, "Größe")},
@@ -72,7 +73,7 @@ WORDS = (
 )  # fmt: skip
 FOUND = (
     *WORDS, *KINDS, "MainThread", "app", "app.shop", "pay", "Order.pay", "user", "amount", "argument 1",
-    "argument 5", "argument 3", "return value", "exception", "message", "count", "yield value", "str", "int",
+    "argument 5", "argument 3", "variable 3", "variable 4", "total", "total.user", "variable 2.Größe", "return value", "exception", "message", "count", "yield value", "str", "int",
     "app.Order", "'bob'", "?", "None", "ValueError('bob')", "[1, 'bob']", "\\n", "u2028", "x1b", "x1babc",
     "user.needle", "self.user", "argument 1.Größe", "return value.amount", "app.Order(user='bob')",
     "<app.Order at 0x7f00deadbeef>", "needle=",
@@ -132,9 +133,11 @@ def an_event(dice: Random) -> Event:
     record = Record(
         kind,
         dice.choice((0, 1, 2, 3, 4, 5, 77)) if kind != "lost" else dice.choice((0, 42, (1 << 64) - 1)),
-        line=dice.choice((0, 31, 32)) if kind in ("raise", "log") else 0,
+        line=dice.choice((0, 31, 32)) if kind in ("raise", "log", "line") else 0,
         values=() if kind == "lost" else tuple(a_value(dice) for _ in range(dice.randint(0, 4))),
         names=tuple(a_text(dice).encode() for _ in range(dice.randint(0, 3))) if kind == "log" else (),
+        variables=tuple(dice.randrange(4) for _ in range(dice.randint(0, 4))) if kind == "line" else (),
+        changed=dice.choice((None, 0, 1, 2, 9)) if kind == "line" else None,
     )
     lasts = kind in ("return", "exception", "yield") and dice.random() < 0.8
     return Event(
@@ -319,7 +322,7 @@ def untangled(predicates: Predicates, tree: Tree) -> Any:
 def ask_code(predicates: Predicates, run: Definitions, tree: Tree | str, code: int, *kinds: str) -> int:
     """The answer for all events of these kinds in a function."""
     facts = predicates.ffi.new("struct facts *", predicates.lib.facts_unknown)
-    facts.kinds = sum(1 << KINDS.index(kind) + 1 for kind in kinds)
+    facts.kinds = sum(1 << KIND_NUMBERS[kind] for kind in kinds)
     facts.run = run.c
     facts.code = predicates.lib.run_code_find(run.c, code)
     return int(predicates.lib.predicate_ask(predicates.parse(tree), facts))
@@ -334,7 +337,8 @@ def ask_code(predicates: Predicates, run: Definitions, tree: Tree | str, code: i
         ('(like module "app%")', 2, KINDS, ALWAYS),
         ("(= line 20)", 2, ("call", "return"), ALWAYS),
         ("(= line 20)", 2, ("call", "raise"), MAYBE),
-        ("(> duration 5)", 2, ("call", "raise"), NEVER),
+        ("(= line 20)", 2, ("line",), MAYBE),
+        ("(> duration 5)", 2, ("call", "raise", "line"), NEVER),
         ("(> duration 5)", 2, ("call", "return"), MAYBE),
         ('(= kind "call")', 2, ("call",), ALWAYS),
         ('(like kind "_e%")', 2, ("return", "resume"), ALWAYS),
@@ -359,6 +363,15 @@ def ask_code(predicates: Predicates, run: Definitions, tree: Tree | str, code: i
         ('(any (and (= value "1") (= func "no")))', 1, ("call",), NEVER),
         ('(any (= name "user"))', 77, ("call",), NEVER),
         ('(any (= name "argument 1"))', 77, ("call",), MAYBE),
+        ('(any (= name "total"))', 1, ("line",), MAYBE),
+        ('(any (= name "total"))', 2, ("line",), NEVER),
+        ('(any (= name "total"))', 1, ("call",), NEVER),
+        ('(any (and (= name "total") (= position 0)))', 1, ("line",), MAYBE),
+        ('(any (= name "variable 4"))', 1, ("line",), MAYBE),
+        ('(any (= name "variable"))', 1, ("line",), MAYBE),
+        ('(any (= name "variables"))', 1, ("line",), NEVER),
+        ('(any (= name "total"))', 77, ("line",), NEVER),
+        ('(any (= name "variable 1"))', 77, ("line",), MAYBE),
     ],
 )
 def test_what_function_and_kind_tell(
@@ -487,6 +500,7 @@ def test_any_piece_of_what_is_shown_may_be_in_the_body(predicates: Predicates, s
         ("%12345%", val(1), True),
         ("%deadbeef%", val(1), True),
         ("%redacted%", val(1), True),
+        ("%DELETED%", val(1), True),
         ("%na%", val(1), True),  # too short
         ("%a b c%", val(1), True),
         ("%u2028token%", val("\u2028token"), True),

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytracer.reader.sql_session import SqlSession
 
-from handmade import EPOCH_NS, Handmade, event
+from handmade import DELETED, EPOCH_NS, Handmade, event
 
 FUNCTIONS = ("pay", "Order.pay", "Order.PAY", "ünï", "a_b", "a%b", "", "12", "1.5")
 TEXTS = ("bob", "Bob", "", "1", "1.0", "%", "it's", "ünï", "x\0y", "\x1b[31m", "a" * 300)
@@ -28,6 +28,7 @@ KINDS = (
     "raise",
     "log",
     "lost",
+    "line",
 )
 
 
@@ -41,9 +42,8 @@ def write(path: Path) -> None:
             database.thread(run, 3, 200, "", process=1)
             for number, name in enumerate(FUNCTIONS, 1):
                 module = ("app", "App", "lib.sub", "")[number % 4]
-                database.code(
-                    run, number, name, ["self", "user", "n"][: number % 4], module=module, line=number
-                )
+                names = ["self", "user", "n"][: number % 4]
+                database.code(run, number, name, names, module=module, line=number, variables=names)
             for sequence in range(4):
                 for stream in (1, 2, 3):
                     database.segment(
@@ -75,10 +75,15 @@ def made(chance: random.Random) -> Any:
     if kind == "lost":
         return event("lost", chance.randrange(9), time=chance.randrange(30))
     elapsed = chance.choice([None, 0, 7, 1000, 1 << 40]) if kind in ("return", "exception", "yield") else None
-    line = chance.randrange(50) if kind in ("raise", "log") else 0
+    line = chance.randrange(50) if kind in ("raise", "log", "line") else 0
+    variables: list[int] = []
+    if kind == "line":
+        content = [chance.choice((*TEXTS, 1, None, DELETED)) for _ in range(chance.randrange(4))]
+        variables = [chance.randrange(4) for _ in content]
     return event(
-        kind, code, *content, time=chance.choice([0, 0, 1, 30]), elapsed=elapsed, line=line, names=names
-    )
+        kind, code, *content, time=chance.choice([0, 0, 1, 30]), elapsed=elapsed, line=line, names=names,
+        variables=variables, changed=chance.choice((None, 0, 1, 2)) if kind == "line" else None,
+    )  # fmt: skip
 
 
 COLUMNS = {

@@ -30,6 +30,7 @@ else:
 EPOCH_NS = 1_700_000_000_000_000_000  # the runs' clocks start here ...
 EPOCH_UNITS = 1_000_000
 NS_PER_UNIT = 4  # ... and count in these
+DELETED = trace_pb2.Value(constant=trace_pb2.Value.DELETED)  # of a line
 EVENT_IDS = 1 << 18  # ids a segment has room for
 # what an event adds to the number of open calls
 MOTIONS = {"call": 1, "resume": 1, "throw": 1, "return": -1, "exception": -1, "yield": -1}
@@ -71,10 +72,14 @@ def event(
     line: int = 0,
     depth: int | None = None,
     names: Sequence[str] = (),
+    variables: Sequence[int] = (),
+    changed: int | None = None,
 ) -> trace_pb2.Event:
     """A record; times are clock units since the record before."""
-    made = trace_pb2.Event(time=time, line=line, value=map(value, values))
-    setattr(made, kind, code)
+    made = trace_pb2.Event(time=time, line=line, value=map(value, values), variable=variables)
+    setattr(made, "at_line" if kind == "line" else kind, code)
+    if changed is not None:
+        made.changed = changed
     if elapsed is not None:
         made.elapsed = elapsed
     if depth is not None:
@@ -185,11 +190,13 @@ class Handmade:
         file: str = "/home/me/app.py",
         line: int = 1,
         mine: bool = False,
+        variables: Sequence[str] = (),
     ) -> None:
+        names = json.dumps(list(arguments)), json.dumps(list(variables))
         self(
-            "INSERT INTO code (run, number, module, func, file, line, arguments, flags, mine)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, 3, ?)",
-            (run, number, module, func, file, line, json.dumps(list(arguments)), mine),
+            "INSERT INTO code (run, number, module, func, file, line, arguments, variables, flags, mine)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 3, ?)",
+            (run, number, module, func, file, line, *names, mine),
         )
 
     def type(self, run: int, number: int, name: str, attributes: Sequence[str] = ()) -> None:

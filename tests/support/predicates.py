@@ -13,7 +13,7 @@ from typing import Any
 
 import cffi
 
-from records import KINDS, RECORDS, TEXTS, Google, Record, Val, copy_sources, generate, load_built
+from records import NUMBERS, RECORDS, TEXTS, Google, Record, Val, copy_sources, generate, load_built
 
 SOURCES = (
     "query/run_definitions",
@@ -42,6 +42,8 @@ struct run_code {
     bool mine;
     uint32_t argument_count;
     const struct string *arguments;
+    uint32_t variable_count;
+    const struct string *variables;
 };
 struct run_thread { uint32_t stream; int64_t process, pid, tid; struct string name; };
 struct run_names { uint32_t count; const struct string *names; };
@@ -138,6 +140,7 @@ class Code:
     line: int
     arguments: tuple[str, ...] = ()
     mine: bool = False
+    variables: tuple[str, ...] = ()
 
 
 def process_of(stream: int) -> int:
@@ -299,6 +302,8 @@ class Definitions:
         place.line, place.argument_count = code.line, len(code.arguments)
         place.mine = code.mine
         place.arguments = self._new("struct string[]", [self.string(name) for name in code.arguments])
+        place.variable_count = len(code.variables)
+        place.variables = self._new("struct string[]", [self.string(name) for name in code.variables])
 
     # -- facts --
 
@@ -315,7 +320,7 @@ class Definitions:
             has_duration=event.duration is not None,
             lacks_duration=event.duration is None,
             line=[event.record.line or code.line] * 2,
-            kinds=1 << KINDS.index(event.record.kind) + 1,
+            kinds=1 << NUMBERS[event.record.kind],
             run=self.c,
             thread=self.lib.run_thread_find(self.c, event.stream),
             stream=[event.stream] * 2,
@@ -373,7 +378,7 @@ class Definitions:
         facts["duration"] = [min(durations, default=0), max(durations, default=0) + wider]
         facts["has_duration"] = bool(durations)
         facts["lacks_duration"] = len(durations) < len(events)
-        facts["kinds"] = sum({1 << KINDS.index(event.record.kind) + 1 for event in events})
+        facts["kinds"] = sum({1 << NUMBERS[event.record.kind] for event in events})
         facts["run"] = self.c
         codes = {0 if event.record.kind == "lost" else event.record.what for event in events}
         if len(codes) == 1:
@@ -414,8 +419,11 @@ class Definitions:
             "log": ("message", *(name.decode() for name in record.names)),
         }.get(record.kind, ())
         made = []
-        for i, value in enumerate(record.values):
+        is_line = record.kind == "line"
+        for i, value in enumerate(record.values[: record.changed] if is_line else record.values):
             name = (names[i] if i < len(names) else "") or f"argument {i + 1}"
+            if is_line:
+                name = variable_name(self.run.code(record), record, i)
             made.append(Argument(i, name, *self.texts(value), value))
             attributes = self.run.attributes.get(value.type, ()) if value.what == "address" else ()
             made += [
@@ -438,6 +446,14 @@ class Definitions:
             buffer = self.ffi.new("char[]", size := write(made, self.names, self.ffi.NULL, 0))
             write(made, self.names, buffer, size)
             yield bytes(self.ffi.buffer(buffer)).decode()
+
+
+def variable_name(code: Code, record: Record, position: int) -> str:
+    """The name of a variable of a line, by the number that the record has for it."""
+    if position >= len(record.variables):
+        return f"variable {position + 1}"
+    number = record.variables[position]
+    return code.variables[number] if number < len(code.variables) else f"variable {number + 1}"
 
 
 # ---- in Python --------------------------------------------------------------------------------
