@@ -7,6 +7,7 @@
 #include "record/closed.h"
 #include "record/hook.h"
 #include "record/lookup.h"
+#include "record/variables.h"
 
 #if HAVE_MONITORING
 
@@ -28,7 +29,7 @@ static PyTypeObject callback_type = {
 static PyObject *disable; /* sys.monitoring.DISABLE */
 static int tool = -1;     /* our tool id */
 static unsigned installed; /* how often */
-static int line_event;    /* its mask */
+static int line_events;    /* their masks */
 
 #define CALLBACK(name) \
     static PyObject *name(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
@@ -162,6 +163,27 @@ CALLBACK(on_line) /* LINE: code, line */
     Py_RETURN_NONE;
 }
 
+/* LINE is told once of a loop that stands in one line. As sys.settrace does, each of its rounds is
+ * an event: the jump back makes it. Other jumps are switched off. */
+CALLBACK(on_jump) /* JUMP: code, offset, destination */
+{
+    READY(3, 0, true);
+    const compat_frame *frame = hook_frame(code);
+    if (UNLIKELY(frame == NULL || !info->lines))
+        Py_RETURN_NONE;
+    int from = (int)PyLong_AsLong(args[1]), to = (int)PyLong_AsLong(args[2]);
+    struct variables *variables = info->more->variables;
+    if (variables->jump_from != from || variables->jump_line <= 0) {
+        int line = to < from ? PyCode_Addr2Line(code, from) : 0;
+        if (line <= 0 || PyCode_Addr2Line(code, to) != line)
+            return Py_NewRef(disable);
+        variables->jump_from = from;
+        variables->jump_line = line;
+    }
+    lines_reached(thread, code, info, frame, variables->jump_line, hook_now(thread));
+    Py_RETURN_NONE;
+}
+
 /* While `site` sets up the interpreter, this alone listens; the first event after that opens. */
 static int open_gate(void);
 
@@ -182,6 +204,7 @@ static const struct {
 } listeners[] = {
     {"PY_START", on_call},   {"PY_RESUME", on_resume}, {"PY_THROW", on_throw}, {"PY_RETURN", on_return},
     {"PY_YIELD", on_yield},  {"PY_UNWIND", on_unwind}, {"RAISE", on_raise},    {"LINE", on_line},
+    {"JUMP", on_jump},
 };
 
 static PyObject *monitoring(void) { return PySys_GetObject("monitoring"); } /* borrowed */
@@ -250,18 +273,19 @@ static int listen_to_lines(PyCodeObject *code, struct code_more *more)
     if (more->listening == installed)
         return 0;
     more->listening = installed;
-    return call_monitoring("set_local_events", "(Oi)", tool, code, line_event);
+    return call_monitoring("set_local_events", "(Oi)", tool, code, line_events);
 }
 
 static int open_gate(void)
 {
     int all = 0;
+    line_events = 0;
     for (size_t i = 0; i < sizeof listeners / sizeof *listeners; i++) {
         int mask = register_callback(listeners[i].event, listeners[i].callback);
         if (mask < 0)
             return -1;
-        if (listeners[i].callback == on_line)
-            line_event = mask;
+        if (listeners[i].callback == on_line || listeners[i].callback == on_jump)
+            line_events |= mask;
         else
             all |= mask;
     }

@@ -44,6 +44,7 @@ struct variables {
     uint32_t line_count;
     struct line_stores *lines;    /* by line - first_line; then one of code without a line */
     uint16_t *stored;             /* variables */
+    int jump_from, jump_line;     /* the last jump back within a line: where from, and the line */
     struct variable all[];
 };
 

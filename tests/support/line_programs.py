@@ -375,7 +375,7 @@ r = f()
 """,
     "one line": """
 def f(n): x = n; y = x + 1; return x * y
-a = f(1); b = f(2); c = [f(i) for i in range(3)]
+a = f(1); b = f(2); c = [f(k) for k in range(3)]
 g = lambda k: k + 1
 d = g(1)
 if d: e = 1
