@@ -83,20 +83,21 @@ class Names:
 
     def _read_codes(self, database: Database, run: int, after: int) -> int:
         """Returns the highest number. It counts for types, too, which are numbered with codes."""
+        variables = "variables" if database.has_column("code", "variables") else "'[]'"
         rows = database.query(
-            "ibbbb",
+            "ibbbbb",
             "SELECT number, CAST(module AS BLOB), CAST(func AS BLOB), CAST(file AS BLOB),"
-            " CAST(arguments AS BLOB) FROM code WHERE run = ? AND number > ? ORDER BY number",
+            f" CAST(arguments AS BLOB), CAST({variables} AS BLOB) FROM code WHERE run = ? AND number > ? ORDER BY number",
             (run, after),
         )
         if not rows:
             return 0
         numbers, *columns = zip(*rows, strict=True)
-        modules, functions, files, arguments = map(dict.fromkeys, columns)
+        modules, functions, files, arguments, variables_of_lines = map(dict.fromkeys, columns)
         self.modules.add(map(text, modules))
         self._add_functions(map(text, functions))
         self.files.add(map(text, files))
-        self.arguments.add(name for listed in arguments for name in _listed(listed))
+        self.arguments.add(name for listed in (*arguments, *variables_of_lines) for name in _listed(listed))
         return int(numbers[-1])
 
     def _read_types(self, database: Database, run: int, after: int) -> int:

@@ -180,7 +180,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     whole = record(folder, PROGRAM, "--no-stdlib").database
     # returns when all is stored: the program did not wait for that
     run([*PYTRACE, "print", str(whole), "--follow"], folder)
-    recut(whole, folder / "pieces.sqlite", 7)
+    recut(whole, folder / "pieces.sqlite", 7, lines=Random(3))
     return folder / "pieces.sqlite"
 
 
@@ -194,7 +194,7 @@ def database(recorded: Path) -> Iterator[Database]:
 @pytest.fixture(scope="module")
 def meant(database: Database) -> Meant:
     rows = ask(database)
-    assert {row[6] for row in rows} == {*ENTERS, *LEAVES, "raise", "log"}
+    assert {row[6] for row in rows} == {*ENTERS, *LEAVES, "raise", "log", "line"}
     return walk(rows)
 
 
@@ -296,7 +296,7 @@ def check_with_losses(random: Random, database: Database, rows: list[Row]) -> No
         gone = {row[0] for row in rows} - {row[0] for row in shown}
         spans = {id: asking.span(database, row) for row in rows if (id := row[0]) and folds.is_closed(row)}
         for row in rows:
-            at_level = folds.level is not None and row[11] + (row[6] == "raise") > folds.level
+            at_level = folds.level is not None and row[11] + (row[6] in ("raise", "line")) > folds.level
             if row[0] in gone and not at_level:
                 assert any(span.covers((row[1], row[3], row[4]), row[0]) for span in spans.values())
         strays = asking.strays(database, folds.unmatched(shown))

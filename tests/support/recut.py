@@ -1,5 +1,5 @@
 """Recordings cut anew: the same events in segments of a few each, so that whatever reaches over
-more than one segment does so everywhere; and with losses, if asked for."""
+more than one segment does so everywhere; with lines and losses, if asked for."""
 
 from __future__ import annotations
 
@@ -70,11 +70,40 @@ class Stream:
         return int(number)
 
 
-def recut(source: Path, path: Path, size: int, lose: Random | None = None) -> None:
+def with_lines(events: list[trace_pb2.Event], open: list[int], chance: Random) -> list[trace_pb2.Event]:
+    """The events, between them lines of the functions that are open. open: their codes, before the
+    events and then behind them."""
+    made: list[trace_pb2.Event] = []
+    for event in events:
+        kind = event.WhichOneof("what") or ""
+        if event.HasField("depth"):
+            open[:] = [*open, *[0] * event.depth][: event.depth]
+        elif open and open[-1] and chance.random() < 0.4:
+            if MOTIONS.get(kind) == -1 and not event.HasField("elapsed"):
+                event.elapsed = event.time
+            time = chance.randrange(event.time + 1)
+            line = trace_pb2.Event(at_line=open[-1], line=chance.randrange(1, 90), time=time)
+            if chance.random() < 0.7:
+                line.variable.append(0)
+                line.value.add().integer = chance.randrange(5)
+            event.time -= time
+            made.append(line)
+        made.append(event)
+        if MOTIONS.get(kind) == 1:
+            open.append(getattr(event, kind))
+        elif MOTIONS.get(kind) == -1:
+            del open[-1:]
+    return made
+
+
+def recut(
+    source: Path, path: Path, size: int, lose: Random | None = None, lines: Random | None = None
+) -> None:
     """Copies a finished database, with segments of at most `size` events; threads take turns as
     they did.
 
-    `lose`: some of the events are dropped, as if the ring had been full.
+    `lose`: some of the events are dropped, as if the ring had been full. `lines`: lines of the
+    functions are put between the events.
     """
     connection = apsw.Connection(str(source))
     connection.execute("VACUUM INTO ?", (str(path),)).fetchall()
@@ -86,11 +115,14 @@ def recut(source: Path, path: Path, size: int, lose: Random | None = None) -> No
         connection.execute("DELETE FROM segment").fetchall()
         streams: dict[tuple[int, int], Stream] = {}
         dropped: Counter[Stream] = Counter()
+        open_codes: dict[tuple[int, int], list[int]] = {}
         for run, number, process, start, depth, data in old:
             if (run, number) not in streams:
                 streams[run, number] = Stream(connection, run, number, process, start, depth)
             stream = streams[run, number]
             events = list(trace_pb2.Events.FromString(zstd.decompress(data)).event)
+            if lines:
+                events = with_lines(events, open_codes.setdefault((run, number), []), lines)
             for first in range(0, len(events), size):
                 piece = events[first : first + size]
                 if lose and lose.random() < 0.2:
