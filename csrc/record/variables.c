@@ -199,9 +199,16 @@ static struct walk begin_walk(PyCodeObject *code, PyObject *bytes)
 
 static struct variables *all_variables;
 
+/* Names that the compiler makes, and no program has. */
+static bool is_hidden(PyObject *name)
+{
+    return PyUnicode_CompareWithASCIIString(name, "__classdict__") == 0 ||
+           PyUnicode_CompareWithASCIIString(name, "__conditional_annotations__") == 0;
+}
+
 static void set_variable(struct variable *variable, enum variable_kind kind, PyObject *name)
 {
-    variable->kind = kind;
+    variable->kind = is_hidden(name) ? VARIABLE_HIDDEN : kind;
     variable->name = name;
     variable->redacted = secrets_match(name);
 }

@@ -17,6 +17,7 @@ struct variable {
         VARIABLE_CELL,   /* in a cell, in a slot */
         VARIABLE_NAME,   /* in the mapping of a module or class body */
         VARIABLE_GLOBAL, /* the same; in the globals */
+        VARIABLE_HIDDEN, /* the compiler's own */
     } kind : 8;
     bool redacted;
     bool argument;
@@ -83,6 +84,8 @@ static inline PyObject *variables_value(struct variable *variable, const compat_
     case VARIABLE_CELL:
         object = compat_frame_local(frame, variable->slot);
         return object != NULL && PyCell_Check(object) ? PyCell_GET(object) : object;
+    case VARIABLE_HIDDEN:
+        return NULL;
     case VARIABLE_NAME:
         return variables_find_name(frame->f_locals, variable->name, &variable->place);
     default:

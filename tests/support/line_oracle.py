@@ -13,6 +13,7 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 DELETED = "<deleted>"
+HIDDEN = {"__classdict__", "__conditional_annotations__"}  # the compiler's own
 
 
 def stored_names(code: CodeType) -> set[str]:
@@ -45,6 +46,7 @@ class Oracle:
         self._before: dict[FrameType, dict[str, str]] = {}
         self._line: dict[FrameType, int] = {}
         self._names: dict[CodeType, set[str]] = {}
+        self.failed = False
 
     def _variables(self, frame: FrameType) -> dict[str, str]:
         code = frame.f_code
@@ -57,7 +59,7 @@ class Oracle:
             found = {
                 name: value for name, value in {**frame.f_globals, **found}.items() if name in names | slots
             }
-        return {name: shown(value) for name, value in found.items()}
+        return {name: shown(value) for name, value in found.items() if name not in HIDDEN}
 
     def _changes(self, frame: FrameType) -> dict[str, str]:
         before, now = self._before[frame], self._variables(frame)
@@ -66,6 +68,13 @@ class Oracle:
         return changed | {name: DELETED for name in before if name not in now}
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> Any:
+        try:
+            return self._take(frame, event)
+        except BaseException:
+            self.failed = True
+            raise
+
+    def _take(self, frame: FrameType, event: str) -> Any:
         if frame.f_code.co_filename != self.path:
             return None
         name = frame.f_code.co_qualname  # type: ignore[attr-defined,unused-ignore]
@@ -96,10 +105,10 @@ def main() -> None:
             exec(code, module.__dict__)
         finally:
             sys.settrace(None)
-    except SystemExit:
+    except (Exception, SystemExit):
         pass
-    except Exception:
-        pass
+    if oracle.failed:
+        sys.exit("the oracle failed")
     with open(output, "w") as file:
         json.dump(oracle.lines, file)
 

@@ -1,0 +1,290 @@
+"""Lines and variables: the same ones, in the same order and with the same values, as sys.settrace
+tells, and whole in each chunk."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from line_programs import PROGRAMS
+from recorded import FIND_DUMPER
+from recording import PYTRACE, Record, Recording, run
+
+Line = tuple[str, int, dict[str, str]]
+
+ORACLE = str(Path(__file__).parents[1] / "support" / "line_oracle.py")
+
+
+def plain(text: str) -> str:
+    """Without what differs between two runs, or between pytrace and repr: <...>."""
+    before = ""
+    while before != text:
+        before, text = text, re.sub(r"<(?!deleted>)[^<>]*>", "?", text)
+    return text
+
+
+def lines_of(recording: Recording) -> list[Line]:
+    return [
+        (event.func, event.line, {name: plain(value) for name, value in event.values.items()})
+        for event in recording.of("line")
+    ]
+
+
+def lines_told(recording: Recording) -> list[Line]:
+    """What the oracle says of the same script."""
+    output = recording.database.with_suffix(".json")
+    done = run([sys.executable, ORACLE, str(recording.script), str(output)], recording.script.parent)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(output.read_text())
+    return [(func, line, {name: plain(text) for name, text in found.items()}) for func, line, found in told]
+
+
+def assert_same(found: list[Line], told: list[Line]) -> None:
+    for at, (one, other) in enumerate(zip(found, told, strict=False)):
+        # a list with more than ten items is cut
+        cut = {name for name, text in one[2].items() if "..." in text}
+        assert (
+            one[:2] == other[:2]
+            and one[2].keys() == other[2].keys()
+            and all(one[2][name] == other[2][name] for name in one[2].keys() - cut)
+        ), f"line event {at}: {one} instead of {other}"
+    assert len(found) == len(told)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_lines_and_variables_are_those_of_settrace(record: Record, name: str) -> None:
+    recording = record(PROGRAMS[name], "--lines", "--attributes", "0")
+    assert_same(lines_of(recording), lines_told(recording))
+
+
+def test_lines_of_others_are_recorded_if_asked_for(record: Record) -> None:
+    source = "import textwrap\nx = textwrap.dedent(' a')\n"
+    assert {event.file for event in record(source, "--lines").events if event.kind == "line"} == {
+        str(record(source, "--lines").script)
+    }
+    everything = record(source, "--lines", "all")
+    assert "dedent" in {event.func for event in everything.events if event.kind == "line"}
+    assert not [event for event in record(source).events if event.kind == "line"]
+
+
+def test_lines_without_values(record: Record) -> None:
+    recording = record(PROGRAMS["loops"], "--lines", "--no-values")
+    told = [(func, line) for func, line, _ in lines_told(recording)]
+    places = [(event.func, event.line) for event in recording.of("line")]
+    assert set(places) == set(told)
+    assert len(places) <= len(told)  # the same without the changes before an end
+    assert all(not event.args for event in recording.of("line"))
+
+
+def test_attributes_of_objects_change_in_place(record: Record) -> None:
+    recording = record(PROGRAMS["objects"], "--lines")
+    shown = [event.values["self"] for event in recording.of("line", func="P.add") if "self" in event.values]
+    assert shown == [
+        "__main__.P(n=3, all=[])",
+        "__main__.P(n=3, all=[2])",
+        "__main__.P(n=6, all=[2])",
+        "__main__.P(n=6, all=[2, 3])",
+    ]
+
+
+def test_secrets_are_not_in_lines(record: Record) -> None:
+    recording = record(
+        """
+def login(user):
+    password = 'hunter2'
+    password = 'hunter3'
+    token = {'password': 'hunter4', 'user': user}
+    del password
+    return user
+login('bob')
+""",
+        "--lines",
+    )
+    assert "hunter" not in json.dumps([event.args for event in recording.events])
+    shown = [event.values["password"] for event in recording.of("line") if "password" in event.values]
+    assert shown == ["<redacted>", "<redacted>", "<deleted>"]
+    [token] = [event.values["token"] for event in recording.of("line") if "token" in event.values]
+    assert token == "<redacted>" or "<redacted>" in token
+
+
+def test_no_code_of_the_program_runs(record: Record) -> None:
+    source = """
+ran = []
+class Trap:
+    def __init__(self):
+        self.x = 1
+    def __getattribute__(self, name):
+        ran.append(name)
+        return object.__getattribute__(self, name)
+    def __repr__(self):
+        ran.append('repr')
+        return ''
+    __eq__ = __hash__ = __bool__ = lambda self, *others: ran.append('called') or True
+class Name(str):
+    def __eq__(self, other):
+        ran.append('eq')
+        return str.__eq__(self, other)
+    __hash__ = str.__hash__
+def f(trap, items):
+    other = trap
+    items.append(other)
+    for each in items:
+        last = each
+    return last
+f(Trap(), [])
+names = {Name('a'): 1}
+exec('a = 2\\nb = a + 1\\ndel a', names)
+print(ran)
+"""
+    recording = record(source, "--lines", "--attributes", "8")
+    assert recording.stdout == recording.plain_output()
+
+
+# ---- chunks --------------------------------------------------------------------------------------
+
+
+def test_changes_are_the_same_in_each_chunk(record: Record) -> None:
+    """The first line of a call in a chunk has all variables: those that are no news are not
+    shown."""
+    source = """
+def work(rounds):
+    first = 'first'
+    items = []
+    for i in range(rounds):
+        text = 'x' * (i % 50)
+        items.append(i)
+        if len(items) > 5:
+            items.clear()
+    return first
+work(10000)
+"""
+    recording = record(source, "--lines")
+    assert_same(lines_of(recording), lines_told(recording))
+    sql = "SELECT count(*) FROM segment WHERE kinds >> 16 & 1"
+    found = run([*PYTRACE, "sql", str(recording.database), sql, "--format", "csv"], recording.script.parent)
+    assert int(found.stdout.split()[-1]) > 1
+
+
+def test_behind_a_loss_variables_are_right(record: Record) -> None:
+    recording = record(
+        FIND_DUMPER
+        + """
+import os, signal
+def work(rounds):
+    n = 0
+    for i in range(rounds):
+        if i == 100:
+            os.kill(stopped, signal.SIGSTOP)
+        if i == 20000:
+            os.kill(stopped, signal.SIGCONT)
+        n += i
+stopped = dumper()
+work(25000)
+""",
+        "--lines",
+        "--buffer-size",
+        "256KiB",
+    )
+    assert "lost" in {event.kind for event in recording.events}
+    state: dict[str, str] = {}
+    summing = recording.script.read_text().splitlines().index("        n += i") + 1
+    for event in recording.of("line", func="work"):
+        state |= event.values
+        if event.line == summing:
+            assert int(state["n"]) == int(state["i"]) * (int(state["i"]) - 1) // 2
+
+
+# ---- made programs -------------------------------------------------------------------------------
+
+NAMES = st.sampled_from(["a", "b", "c", "d"])
+NUMBERS = st.sampled_from(["0", "1", "2", "300", "1000"])
+
+
+def _expressions() -> st.SearchStrategy[str]:
+    flat = st.one_of(NUMBERS, st.sampled_from(["'x'", "None", "1.5", "(1, 2)"]))
+    atoms = st.one_of(NAMES, flat, st.sampled_from(["[1]", "{'k': 2}"]))
+    return st.one_of(  # no value has more levels than are recorded
+        atoms,
+        st.builds("[{}, {}]".format, flat, flat),
+        st.builds("str({})".format, atoms),
+        st.builds("[x for x in ({}, {})]".format, atoms, atoms),
+        st.builds("(lambda: {})()".format, NAMES),
+        st.builds("twice({})".format, atoms),
+        st.builds("({} == {})".format, atoms, atoms),
+        st.builds("({} or {})".format, atoms, atoms),
+    )
+
+
+def _indented(block: list[str]) -> list[str]:
+    return ["    " + line for statement in block for line in statement.split("\n")]
+
+
+def _block(statements: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.lists(statements, min_size=1, max_size=3).map(lambda block: "\n".join(_indented(block)))
+
+
+def _statements(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    block = _block(inner)
+    return st.one_of(
+        st.builds("if {}:\n{}\nelse:\n{}".format, NAMES, block, block),
+        st.builds("for {} in (1, 2):\n{}".format, NAMES, block),
+        st.builds("try:\n{}\nexcept Exception as error:\n{}\nfinally:\n{}".format, block, block, block),
+        st.builds("with Manager() as {}:\n{}".format, NAMES, block),
+        st.builds("for x in counting(2):\n{}".format, block),
+    )
+
+
+SIMPLE = st.one_of(
+    st.builds("{} = {}".format, NAMES, _expressions()),
+    st.builds("{} = {}; {} = {}".format, NAMES, _expressions(), NAMES, _expressions()),
+    st.builds("{}, {} = {}, {}".format, NAMES, NAMES, _expressions(), _expressions()),
+    st.builds("{} += {}".format, NAMES, st.sampled_from(["1", "'y'", "[5]", "(2,)", "2.5"])),
+    st.builds("{}.append({})".format, NAMES, NUMBERS),
+    st.builds("{}[0] = {}".format, NAMES, NUMBERS),
+    st.builds("del {}".format, NAMES),
+    st.builds("add({})".format, NAMES),
+    st.sampled_from(["pass", "raise ValueError(1)", "return a", "1 // 0"]),
+)
+STATEMENTS = st.recursive(SIMPLE, _statements, max_leaves=8)
+
+FRAME = """
+class Manager:
+    def __enter__(self):
+        return [0]
+    def __exit__(self, *args):
+        return True
+def twice(value):
+    result = [str(value), type(value).__name__]
+    return result
+def add(items):
+    items.append(7)
+def counting(n):
+    for i in range(n):
+        yield i
+def made(a, b):
+    c = [1]
+{body}
+for one in ([1], 2, 'x'):
+    try:
+        made(one, one)
+    except Exception as error:
+        seen = type(error)
+"""
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=int(os.environ.get("PYTRACE_TEST_LINES", "8")),
+    phases=[Phase.generate],  # an example takes a second
+)
+@given(bodies=st.lists(st.lists(STATEMENTS, min_size=2, max_size=6), min_size=6, max_size=6))
+def test_made_programs(record: Record, bodies: list[list[str]]) -> None:
+    parts = ["\n".join(_indented(body)) for body in bodies]
+    source = "\n".join(FRAME.replace("{body}", part) for part in parts)
+    recording = record(source, "--lines", "--attributes", "0")
+    assert_same(lines_of(recording), lines_told(recording))
