@@ -46,6 +46,9 @@ _FEW, _MANY = 8, 4096  # events of one look: at first, and at most
 _BESIDE = 256  # ... of those beside one
 _FATES = 100  # exceptions that are marked, at most
 _NEAR = 64  # events behind a `raise`, within which most functions end
+_LINES = 4  # events before a `raise` that may be lines, and are looked at together
+_NO_LINE = '(!= kind "line")'
+_INDEX = (1 << INDEX_BITS) - 1
 
 
 class Uncaught(NamedTuple):
@@ -264,18 +267,28 @@ def _is_found_before(database: Database, query: Query, before: _Beside, row: Row
 
 def _arrived(database: Database, raised: Iterable[Row]) -> dict[int, Row]:
     """The exceptions that did not start at their `raise`: by its id the event before it in their
-    thread, which tells that the same exception left a function, or that a generator is closed."""
-    previous = {}
-    by_id = {row[0] - 1: row for row in raised if row[0] & ((1 << INDEX_BITS) - 1)}
-    if by_id:
-        marks = ", ".join("?" * len(by_id))
-        sql = f"SELECT {EVENT} FROM event WHERE id IN ({marks}) AND kind IN ('exception', 'throw')"
-        previous = {by_id[row[0]][0]: row for row in rows_of(database, sql, tuple(by_id), len(by_id))}
-    for row in raised:
-        if not row[0] & ((1 << INDEX_BITS) - 1):  # the first of its segment
-            found = find_first(database, _stream(row), position_of(row), backwards=True)
-            if found:
-                previous[row[0]] = found
+    thread, which tells that the same exception left a function, or that a generator is closed.
+    Lines do not count."""
+    raised = list(raised)
+    previous: dict[int, Row] = {}
+    by_id = {row[0]: row for row in raised}
+    for _ in range(_LINES):
+        far = {id: row for id, row in by_id.items() if not id & _INDEX}  # the first of its segment
+        by_id = {id - 1: row for id, row in by_id.items() if id not in far}
+        lines: dict[int, Row] = far
+        if by_id:
+            marks = ", ".join("?" * len(by_id))
+            sql = f"SELECT {EVENT} FROM event WHERE id IN ({marks}) AND kind IN ('exception', 'throw', 'line')"
+            for found in rows_of(database, sql, tuple(by_id), len(by_id)):
+                if found[6] == "line":
+                    lines[found[0]] = by_id[found[0]]
+                else:
+                    previous[by_id[found[0]][0]] = found
+        by_id = lines
+    for row in by_id.values():
+        before = find_first(database, _no_lines(_stream(row)), position_of(row), backwards=True)
+        if before:
+            previous[row[0]] = before
     return {
         row[0]: previous[row[0]] for row in raised if row[0] in previous and _goes_on(previous[row[0]], row)
     }
@@ -441,9 +454,13 @@ def _stream(row: Row) -> Query:
     )
 
 
+def _no_lines(query: Query) -> Query:
+    return query.also("event MATCH ?", _NO_LINE)
+
+
 class _Beside:
-    """For an event the next one of the same thread, or the one before. They are read some at a
-    time, so that a long way takes few questions."""
+    """For an event the next one of the same thread that is no line, or the one before. They are
+    read some at a time, so that a long way takes few questions."""
 
     def __init__(self, database: Database, *, backwards: bool) -> None:
         self._database, self._backwards = database, backwards
@@ -474,12 +491,14 @@ class _Beside:
         low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
         found = rows_of(self._database, sql, (low, high, f"(or {either})"), _FEW * len(wanted))
         by_id = {row[0]: row for row in found}
-        for id in wanted:
-            for _ in range(_FEW):
-                following = by_id.get(id - 1 if self._backwards else id + 1)
-                if following is None or following[0] >> INDEX_BITS != id >> INDEX_BITS:
+        for id, (low, high) in zip(wanted, ranges, strict=True):
+            last = id
+            for each in range(high, low - 1, -1) if self._backwards else range(low, high + 1):
+                following = by_id.get(each)
+                if following is None or each >> INDEX_BITS != id >> INDEX_BITS:
                     break
-                self._known[id], id = following, following[0]
+                if following[6] != "line":
+                    self._known[last], last = following, each
 
     def _read(self, id: int) -> list[Row]:
         """The next events; none: there are no more."""
@@ -502,8 +521,11 @@ class _Beside:
 
     def _between(self, first: int, last: int) -> list[Row]:
         order = " DESC" if self._backwards else ""
-        sql = f"SELECT {EVENT} FROM event WHERE id BETWEEN ? AND ? ORDER BY time{order}, id{order}"
-        return rows_of(self._database, sql, (first, last), self._count) if first <= last else []
+        sql = (
+            f"SELECT {EVENT} FROM event WHERE id BETWEEN ? AND ? AND event MATCH ?"
+            f" ORDER BY time{order}, id{order}"
+        )
+        return rows_of(self._database, sql, (first, last, _NO_LINE), self._count) if first <= last else []
 
     def _segment_beside(self, segment: int) -> int | None:
         step, order = ("<", "DESC") if self._backwards else (">", "")

@@ -222,6 +222,9 @@ def test_segments_of_a_few_events(record: Record, tmp_path: Path, size: int) -> 
     recut(recording.database, path, size)
     whole, cut = check(recording.database), check(path)
     assert [call[1:] for call in whole.calls.values()] == [call[1:] for call in cut.calls.values()]
+    recut(recording.database, tmp_path / "lines.sqlite", size, lines=Random(size))
+    lined = check(tmp_path / "lines.sqlite")
+    assert [call[1:] for call in whole.calls.values()] == [call[1:] for call in lined.calls.values()]
     assert {call.outcome for call in whole.calls.values()} == {"return", "exception", "suspended"}
 
 

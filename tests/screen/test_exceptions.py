@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from math import inf
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -115,7 +116,7 @@ class Recorded:
         return rows[place]
 
 
-@pytest.fixture(name="recorded", params=["whole", "segments of three events"], scope="module")
+@pytest.fixture(name="recorded", params=["whole", "segments of three events", "with lines"], scope="module")
 def recorded_fixture(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Recorded]:
@@ -125,7 +126,7 @@ def recorded_fixture(
     else:
         whole = record(folder, PROGRAM, "--no-stdlib", status=1).database
         path = folder / "short.sqlite"
-        recut(whole, path, 3)  # which forgets tasks
+        recut(whole, path, 3, lines=Random(1) if "lines" in request.param else None)  # which forgets tasks
     database = Database(str(path))
     yield Recorded(database)
     database.close()

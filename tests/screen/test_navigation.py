@@ -156,12 +156,19 @@ def whole_fixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(name="found", params=["whole", "segments of three events", "with losses"], scope="module")
+@pytest.fixture(name="found", params=["whole", "segments of three events", "with losses", "with lines"], scope="module")
 def found_fixture(request: pytest.FixtureRequest, whole: Path) -> Iterator[Found]:
     path = whole
     if request.param != "whole":
         path = whole.with_name(request.param.replace(" ", "-") + ".sqlite")
-        recut(whole, path, 3, Random(1) if "losses" in request.param else None)
+        chance = Random(1)
+        recut(
+            whole,
+            path,
+            3,
+            lose=chance if "losses" in request.param else None,
+            lines=chance if "lines" in request.param else None,
+        )
     database = Database(str(path))
     yield Found(database)
     database.close()
