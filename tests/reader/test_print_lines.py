@@ -43,7 +43,7 @@ def test_as_text(path: Path) -> None:
         r"""  .. 13: x\x1b[31m"\u202e\='a\nb', variable 100=None""",
         "  <- pay: 3  200ns",
         ".. 3: order=app.Order(total=3), paid=3",
-        "<- main: None  320ns",
+        "<- main: None  360ns",
         "-> ?.?()",
         ".. 5: variable 1=1",
         ".. 6: variable 1=2",
@@ -135,7 +135,7 @@ def test_calls_and_times_are_those_without_lines(tmp_path: Path) -> None:
                 event("call", 1, time=10),
                 event("call", 2, "bob", time=20),
                 event("return", 2, 3, time=50, elapsed=50),
-                event("return", 1, None, time=20, elapsed=80),
+                event("return", 1, None, time=20, elapsed=90),
                 event("call", 77, time=10),
             ],
         )
@@ -161,7 +161,7 @@ def test_diff_does_not_compare_them(tmp_path: Path) -> None:
                 event("call", 1, time=10),
                 event("call", 2, "bob", time=20),
                 event("return", 2, 3, time=50, elapsed=50),
-                event("return", 1, None, time=20, elapsed=80),
+                event("return", 1, None, time=20, elapsed=90),
                 event("call", 77, time=10),
             ],
         )

@@ -73,6 +73,9 @@ def test_each_kind() -> None:
             made("log"),
             made("lost", ("count", "1204", "int"), code=NO_CODE),
             made("lost", code=NO_CODE),
+            made("line", ("total", "3", "int"), ("order", "<app.Order at 0x7f>", "app.Order"), line=12),
+            made("line", ("x\x1b[31m", "<deleted>", ""), line=12),
+            made("line", line=12),
         )
     ] == [
         "-> app.Order.pay(self=Order@7f, amount=5)",
@@ -91,7 +94,17 @@ def test_each_kind() -> None:
         "-- ",
         "… 1,204 events lost …",
         "… some events lost …",
+        ".. 12: total=3, order=Order@7f",
+        r".. 12: x\x1b[31m=<deleted>",
+        ".. 12",
     ]
+
+
+def test_a_line_is_quiet() -> None:
+    lined = made("line", AMOUNT, SELF, line=12)
+    assert styled(line(lined)) == {"dim": [".. 12: amount=5, self=Order@7f"]}
+    assert line(lined, replace(BARE, sort=True)).text == ".. 12: amount=5, self=Order@7f"
+    assert line(lined, replace(BARE, values=False)).text == ".. 12"
 
 
 def test_a_closed_call_has_its_outcome() -> None:

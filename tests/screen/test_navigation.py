@@ -252,7 +252,7 @@ class Found:
         """An exception starts with this event."""
         if row[6] != "raise":
             return False
-        before = next(iter(self.later(row, backwards=True)), None)
+        before = next((e for e in self.later(row, backwards=True) if e[6] != "line"), None)
         if before is None or before[13] != row[13]:
             return True
         closes = "GeneratorExit" in {arg["type"] for arg in json.loads(row[13])}

@@ -34,7 +34,7 @@ def write_lines(path: Path, directory: str = "/home/me", repeat: int = 1) -> Non
             event("line", MAIN, time=10, line=2),
             *pay * repeat,
             event("line", MAIN, order, 3, time=10, line=3, variables=[0, 1]),
-            event("return", MAIN, None, time=10, elapsed=80),
+            event("return", MAIN, None, time=10, elapsed=30 + 60 * repeat),
             event("call", UNKNOWN, time=10),
             event("line", UNKNOWN, 1, time=10, line=5, variables=[0]),
             event("line", UNKNOWN, 2, time=10, line=6),

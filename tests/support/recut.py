@@ -78,10 +78,10 @@ def with_lines(events: list[trace_pb2.Event], open: list[int], chance: Random) -
         kind = event.WhichOneof("what") or ""
         if event.HasField("depth"):
             open[:] = [*open, *[0] * event.depth][: event.depth]
-        elif open and open[-1] and chance.random() < 0.4:
+        elif open and open[-1] and event.time > 1 and chance.random() < 0.6:
             if MOTIONS.get(kind) == -1 and not event.HasField("elapsed"):
                 event.elapsed = event.time
-            time = chance.randrange(event.time + 1)
+            time = chance.randrange(1, event.time)  # no two segments begin at once
             line = trace_pb2.Event(at_line=open[-1], line=chance.randrange(1, 90), time=time)
             if chance.random() < 0.7:
                 line.variable.append(0)
