@@ -122,7 +122,8 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "argument": (
         "A row is an argument of a call, or the value of another event. These have the names\n"
-        "`return value`, `yield value`, `exception`, `message` (of a log) and `count` (of a loss).\n"
+        "`return value`, `yield value`, `exception`, `message` (of a log) and `count` (of a loss);\n"
+        "those of a line have the names of its variables.\n"
         "Conditions on one row speak of the same argument. An attribute of an object is a row, too, named\n"
         "`order.user`, behind that of the argument; `pytrace --attributes` stores them.",
         {

@@ -264,7 +264,7 @@ class Store:
         rows: Any = self._db.execute(OWN_CODES, (self.run,))
         return [number for (number,) in rows]
 
-    def put_codes(self, rows: Iterable[tuple[int, str, str, str, int, str, int, str, bool]]) -> None:
+    def put_codes(self, rows: Iterable[tuple[int, str, str, str, int, str, int, str, bool, str]]) -> None:
         """Rows of the table `code`, without run."""
         self._db.executemany(PUT_CODE, ((self.run, *row) for row in rows))
 

@@ -229,7 +229,7 @@ static const uint8_t *set_later(struct event *event, const uint8_t *p, const uin
     return p;
 }
 
-/* The position behind the field `variable` or `changed`, NULL if it is none that the hook writes. */
+/* The position behind the field `variable` or `changed`; NULL: not as the hook writes it. */
 static const uint8_t *pass_variables(const uint8_t *p, const uint8_t *end, uint32_t tag)
 {
     const uint8_t *data;

@@ -48,7 +48,7 @@ struct segment_event {
     uint64_t time;     /* clock units */
     int32_t depth;     /* recorded calls open above this event's function: 0 for the outermost.
                         * A call, its return, and all events in the function itself (raise,
-                        * log, yield), have the same. */
+                        * log, line, yield), have the same. */
     bool has_duration;
     uint64_t duration; /* clock units */
     const uint8_t *record; /* its start */

@@ -29,7 +29,8 @@ bool string_is_utf8(struct string string);
 bool text_append_plain(struct text_buffer *buffer, struct string name);
 
 /* Walks an event's arguments as SQL and JSON have them: each with its name, and only those that
- * have one; also the count of a lost event. Of a line only the variables that have changed. Start with a zeroed walk. */
+ * have one; also the count of a lost event. Of a line only the variables that have changed. Start
+ * with a zeroed walk. */
 struct argument_walk {
     uint32_t next;                       /* position of the next one */
     const uint8_t *values, *names;       /* the places of event_value and event_name */

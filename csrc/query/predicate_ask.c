@@ -302,7 +302,8 @@ static enum answer ask_stem(const struct predicate *predicate, struct string ste
 static struct string made_name(const struct facts *facts, struct argument *argument)
 {
     if (facts->event->kind == EVENT_AT_LINE)
-        return run_variable_name(facts->code, argument->variable, argument->variable_known, argument->number);
+        return run_variable_name(facts->code, argument->variable, argument->variable_known,
+                                 argument->number);
     return run_argument_name(facts->code, facts->event->kind, (uint32_t)argument->position.low, argument->given,
                              argument->number);
 }
@@ -484,7 +485,9 @@ static enum answer any_of_event(const struct predicate *predicate, const struct 
 
     if (is_line)
         event_variables(event, &variables);
-    for (uint32_t i = 0; i < variables.changed && (p = next_value(p, event->fields_end, &argument.start)); i++) {
+    for (uint32_t i = 0; i < variables.changed; i++) {
+        if (!(p = next_value(p, event->fields_end, &argument.start)))
+            break;
         const uint8_t *name;
         argument_begin(&argument);
         argument.position = (struct bounds){i, i};

@@ -32,8 +32,8 @@ static size_t escape_end(const char *word, size_t size)
 static bool is_made(const char *word, size_t size)
 {
     static const char *const made[] = {
-        "none", "true", "false", "ellipsis", "notimplemented", "redacted", "unbound", "deleted", "unknown", "frozenset",
-        "function", "bound", "method", "built", "class", "module", "inf", "snan",
+        "none", "true", "false", "ellipsis", "notimplemented", "redacted", "unbound", "deleted", "unknown",
+        "frozenset", "function", "bound", "method", "built", "class", "module", "inf", "snan",
         "infinity", "microseconds", "days", "tzinfo", "fold", "utc", "ordereddict", "namespace", "contextvar",
         "re", "compile", "ignorecase", "locale", "multiline", "dotall", "unicode", "verbose", "debug", "ascii",
         "object", "span", "match", "weakref", "weakproxy", "dead", "unlocked", "owner", "count", "file", "line",

@@ -65,8 +65,8 @@ struct text_names run_type_names(const struct run_definitions *run);
 struct string run_argument_name(const struct run_code *code, enum event_kind kind, uint32_t position,
                                 struct string given, char buffer[32]);
 
-/* The name of a variable of a line: by its number, if the record tells one (`known`), and the code has
- * so many; else "variable N", from 1, in `buffer`. */
+/* The name of a variable of a line: by its number, if the record tells one (`known`), and the code
+ * has so many; else "variable N", from 1, in `buffer`. */
 struct string run_variable_name(const struct run_code *code, uint32_t number, bool known, char buffer[32]);
 
 /* The name of an attribute of an event's value: "order.total", cut at its bounds, in `buffer`. */

@@ -278,7 +278,9 @@ def _arrived(database: Database, raised: Iterable[Row]) -> dict[int, Row]:
         lines: dict[int, Row] = far
         if by_id:
             marks = ", ".join("?" * len(by_id))
-            sql = f"SELECT {EVENT} FROM event WHERE id IN ({marks}) AND kind IN ('exception', 'throw', 'line')"
+            sql = (
+                f"SELECT {EVENT} FROM event WHERE id IN ({marks}) AND kind IN ('exception', 'throw', 'line')"
+            )
             for found in rows_of(database, sql, tuple(by_id), len(by_id)):
                 if found[6] == "line":
                     lines[found[0]] = by_id[found[0]]

@@ -87,7 +87,8 @@ class Names:
         rows = database.query(
             "ibbbbb",
             "SELECT number, CAST(module AS BLOB), CAST(func AS BLOB), CAST(file AS BLOB),"
-            f" CAST(arguments AS BLOB), CAST({variables} AS BLOB) FROM code WHERE run = ? AND number > ? ORDER BY number",
+            f" CAST(arguments AS BLOB), CAST({variables} AS BLOB) FROM code"
+            " WHERE run = ? AND number > ? ORDER BY number",
             (run, after),
         )
         if not rows:

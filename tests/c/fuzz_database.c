@@ -46,8 +46,7 @@ static const struct {
     {"run", "clock_scale"}, {"run", "id"}, {"process", "number"}, {"process", "pid"}, {"thread", "stream"},
     {"thread", "process"}, {"thread", "tid"}, {"thread", "name"}, {"code", "number"}, {"code", "module"},
     {"code", "func"}, {"code", "file"}, {"code", "line"}, {"code", "arguments"},
-    {"code", "variables"}, {"type", "number"},
-    {"type", "name"}, {"type", "fields"}, {"type", "attributes"}, {"run", "features"}, {"segment", "kind"},
+    {"code", "variables"}, {"type", "number"}, {"type", "name"}, {"type", "fields"}, {"type", "attributes"}, {"run", "features"}, {"segment", "kind"},
     {"segment", "open"},
 };
 #define CELLS (sizeof cells / sizeof *cells)
@@ -187,7 +186,8 @@ static void make_database(void)
                  "INSERT INTO process (run, number, pid, started) VALUES (%d, 0, 100, 5);"
                  "INSERT INTO thread VALUES (%d, 1, 0, 100, 'MainThread', 'thread');"
                  "INSERT INTO code VALUES"
-                 " (%d, 1, 'app', 'pay', 'app.py', 3, '[\"user\", \"amount\"]', 3, 'python', 1, '[\"user\", \"total\"]'),"
+                 " (%d, 1, 'app', 'pay', 'app.py', 3, '[\"user\", \"amount\"]', 3, 'python', 1,"
+                 " '[\"user\", \"total\"]'),"
                  " (%d, 2, 'app', 'Shop.walk', 'app.py', 9, '[\"a\"]', 35, 'python', 0, '[]');"
                  "INSERT INTO type VALUES (%d, 1, 'app.Order', '[\"x\", \"y\"]', '[\"user\", \"total\"]');"
                  "INSERT INTO segment SELECT NULL, %d, 1, value, 0, 100 * value, 100 * value + 90, 0, 0, 3, 9, 0, 0, 1,"

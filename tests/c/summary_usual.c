@@ -2,7 +2,8 @@
 #include "ring_test.h"
 #include "format/summary.c"
 
-static uint8_t *put(uint8_t *p, enum event_kind kind, uint32_t code, uint64_t time, uint32_t line, bool values)
+static uint8_t *put(uint8_t *p, enum event_kind kind, uint32_t code, uint64_t time, uint32_t line,
+                    bool values)
 {
     uint8_t *record = p;
     p = event_put(event_open(p, kind, code), EVENT_TIME, time);
@@ -41,7 +42,7 @@ int main(void)
         CHECK(!is_usual(EVENT_AT_LINE, 16384, 5, 12, values));
         CHECK(!is_usual(EVENT_AT_LINE, 3, 1 << 28, 12, values));
         CHECK(!is_usual((enum event_kind)17, 3, 5, 12, values)); /* of a later version */
-        CHECK(!is_usual((enum event_kind)EVENT_VARIABLE, 3, 5, 12, values)); /* begins with the same byte */
+        CHECK(!is_usual((enum event_kind)EVENT_VARIABLE, 3, 5, 12, values)); /* the same first byte */
     }
     return 0;
 }

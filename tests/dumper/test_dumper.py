@@ -167,7 +167,19 @@ def test_definitions_become_rows(tmp_path: Path) -> None:
     producer.define(Definition(process=Process(number=0, pid=producer.pid, command=command)))
     finish(dumper, producer)
     assert rows(ring.database, "SELECT * FROM code") == [
-        (1, 1, "app", "Order.pay", "app.py", 7, '["self", "ä"]', 3, "python", 1, '["self", "total", "\ufffd"]'),
+        (
+            1,
+            1,
+            "app",
+            "Order.pay",
+            "app.py",
+            7,
+            '["self", "ä"]',
+            3,
+            "python",
+            1,
+            '["self", "total", "\ufffd"]',
+        ),
         (1, 3, "builtins", "len", "", 0, "[]", 0, "c", 0, "[]"),
     ]
     assert rows(ring.database, "SELECT * FROM type") == [

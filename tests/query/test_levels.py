@@ -52,7 +52,7 @@ def program(chance: random.Random, length: int) -> Iterator[Step]:
     depth = None
     for _ in range(length):
         kind = chance.choice(
-            ("call",) * 5 + ("return",) * 4 + ("exception", "yield", "resume", "log", "lost")
+            ("call",) * 5 + ("return",) * 4 + ("exception", "yield", "resume", "log", "lost", "line", "line")
         )
         opened = len(stack)
         if MOTIONS.get(kind, 0) > 0:
@@ -62,7 +62,7 @@ def program(chance: random.Random, length: int) -> Iterator[Step]:
             code = stack.pop() or 2
         elif kind == "lost" and chance.random() < 0.3:
             code = 1  # a count
-        elif kind == "log" and stack:
+        elif kind in ("log", "line") and stack:
             code = stack[-1] or 2
         else:
             continue

@@ -73,7 +73,8 @@ WORDS = (
 )  # fmt: skip
 FOUND = (
     *WORDS, *KINDS, "MainThread", "app", "app.shop", "pay", "Order.pay", "user", "amount", "argument 1",
-    "argument 5", "argument 3", "variable 3", "variable 4", "total", "total.user", "variable 2.Größe", "return value", "exception", "message", "count", "yield value", "str", "int",
+    "argument 5", "argument 3", "variable 3", "variable 4", "total", "total.user", "variable 2.Größe",
+    "return value", "exception", "message", "count", "yield value", "str", "int",
     "app.Order", "'bob'", "?", "None", "ValueError('bob')", "[1, 'bob']", "\\n", "u2028", "x1b", "x1babc",
     "user.needle", "self.user", "argument 1.Größe", "return value.amount", "app.Order(user='bob')",
     "<app.Order at 0x7f00deadbeef>", "needle=",

@@ -31,7 +31,7 @@ def write(path: Path) -> None:
     with Handmade(path) as database:
         for _ in range(2):
             run = database.run()
-            database.code(run, 1, "pay", ["user", "amount"])
+            database.code(run, 1, "pay", ["user", "amount"], variables=["user", "amount", "total"])
             database.code(run, 2, "walk", ["a"])
             database.type(run, 1, "app.Order")
             records = [
@@ -40,6 +40,7 @@ def write(path: Path) -> None:
                 event("yield", 2, "x", time=3),
                 event("resume", 2, time=1),
                 event("log", 1, "paid", "bob", names=["user"], line=4),
+                event("line", 1, 5, [1, "bob"], "old", line=5, variables=[2, 0, 300], changed=2),
                 event("raise", 2, ValueError("bad"), line=9),
                 event("exception", 2, ValueError("bad"), elapsed=7, time=2),
                 event("return", 1, "bobby", elapsed=9, time=1),

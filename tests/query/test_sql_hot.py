@@ -22,7 +22,7 @@ def program(chance: random.Random, length: int) -> list[tuple[str, int, int, int
     paused: list[int] = []
     while len(events) < length:
         kind = chance.choice(
-            ("call", "call", "return", "return", "exception", "yield", "resume", "throw", "log")
+            ("call", "call", "return", "return", "exception", "yield", "resume", "throw", "log", "line")
         )
         opened = len(stack)
         if kind in LEAVES and stack:
@@ -33,7 +33,7 @@ def program(chance: random.Random, length: int) -> list[tuple[str, int, int, int
             stack.append(code := chance.randrange(1, len(FUNCTIONS) + 1))
         elif kind in ENTERS and paused:
             stack.append(code := paused.pop(chance.randrange(len(paused))))
-        elif kind == "log" and stack:
+        elif kind in ("log", "line") and stack:
             code = stack[-1]
         else:
             continue

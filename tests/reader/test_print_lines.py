@@ -55,7 +55,7 @@ def test_a_dim_line(path: Path) -> None:
     done = printed(path, FORCE_COLOR="1", TERM="xterm")
     lines = done.stdout.splitlines()
     assert "\x1b[2m.. 12: total=3, items=['tea']\x1b[0m" in lines[4] or "\x1b" not in done.stdout
-    assert "\x1b[31m\"" not in done.stdout
+    assert '\x1b[31m"' not in done.stdout
 
 
 def test_as_json(path: Path) -> None:
@@ -146,7 +146,8 @@ def test_calls_and_times_are_those_without_lines(tmp_path: Path) -> None:
     assert rows(with_lines, calls) == rows(without, calls)
     (line,) = found(with_lines, "line == 12")
     (call,) = found(with_lines, "kind == 'call' and func == 'pay'")
-    assert rows(with_lines, f"SELECT id FROM stack({line['id']}) ORDER BY depth DESC LIMIT 1") == [[call["id"]]]
+    stack = f"SELECT id FROM stack({line['id']}) ORDER BY depth DESC LIMIT 1"
+    assert rows(with_lines, stack) == [[call["id"]]]
 
 
 def test_diff_does_not_compare_them(tmp_path: Path) -> None:

@@ -156,7 +156,10 @@ def whole_fixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(name="found", params=["whole", "segments of three events", "with losses", "with lines"], scope="module")
+PARAMS = ["whole", "segments of three events", "with losses", "with lines"]
+
+
+@pytest.fixture(name="found", params=PARAMS, scope="module")
 def found_fixture(request: pytest.FixtureRequest, whole: Path) -> Iterator[Found]:
     path = whole
     if request.param != "whole":

@@ -68,7 +68,7 @@ NAMES = (
 )
 CHANGES = [
     *((table, column, value) for table, columns in NUMBERS.items() for column in columns for value in ABSURD),
-    *(("code", column, value) for column in ("arguments", "func") for value in NAMES),
+    *(("code", column, value) for column in ("arguments", "func", "variables") for value in NAMES),
 ]
 SEEDS = 120  # damages by chance come behind those
 COUNT = len(CHANGES) + SEEDS
