@@ -15,6 +15,7 @@ ROWS = {
     "fib": "one call: bare, do-nothing callbacks, pytrace, the peers",
     "programs": "ten programs of pyperformance: slowdown, size, the dumper's time",
     "attributes": "the same ten programs with --attributes 8",
+    "lines": "the same ten programs with --lines all",
     "scope": "code out of scope",
     "lost": "events lost, flat out",
     "start": "time that a recording adds to the start and end of a program",

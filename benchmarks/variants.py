@@ -41,6 +41,9 @@ WITH_ATTRIBUTES = Variant(
     module="pytracer._hook",
     command=(*_pytrace(), "--attributes", str(ATTRIBUTES)),
 )
+WITH_LINES = Variant(
+    "pytrace --lines all", module="pytracer._hook", command=(*_pytrace(), "--lines", "all")
+)
 OUT_OF_SCOPE = Variant(
     "pytrace, out of scope",
     module="pytracer._hook",
@@ -50,9 +53,10 @@ OUT_OF_SCOPE = Variant(
 if sys.version_info >= (3, 12):
     NOTHING = Variant("do-nothing", "noop:vectorcall")
     NOTHING_ALL = Variant("do-nothing, all events", "noop:all")
+    NOTHING_LINES = Variant("do-nothing, lines", "noop:lines")
     NOTHINGS = (NOTHING, NOTHING_ALL, Variant("do-nothing, METH_FASTCALL", "noop:fastcall"))
 else:
-    NOTHING = NOTHING_ALL = Variant("do-nothing", "noop:profile")
+    NOTHING = NOTHING_ALL = NOTHING_LINES = Variant("do-nothing", "noop:profile")
     NOTHINGS = (NOTHING,)
 TRACE0 = Variant("trace0", "trace0", "trace0")
 VIZTRACER = Variant("VizTracer", "viztracer", "viztracer", fewer=2)
