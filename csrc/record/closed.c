@@ -40,8 +40,8 @@ static void record(PyCodeObject *code, const compat_frame *frame, uint64_t start
     struct open_call *call = thread->top - 1;
     call->start = start;
     hook_raise(thread, info, generator_exit, codes_line(info, code, compat_frame_offset(frame, code)),
-               hook_now(thread), NULL);
-    hook_leave(thread, call, info, EVENT_EXCEPTION, generator_exit, NULL, false, hook_now(thread));
+               record_now(thread), NULL);
+    hook_leave(thread, call, info, EVENT_EXCEPTION, generator_exit, NULL, false, record_now(thread));
 }
 
 /* A generator was closed, or finalized. */

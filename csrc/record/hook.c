@@ -43,97 +43,6 @@ struct thread *hook_thread_made(void)
     return thread != NULL ? greenlets_current(thread) : NULL;
 }
 
-uint64_t hook_now_behind(const struct thread *thread)
-{
-    STAT(clock_behind);
-    uint64_t now = ring_clock_units(session_ring());
-    return now > thread->stream.time ? now : thread->stream.time;
-}
-
-/* ---- room --------------------------------------------------------------------------------- */
-
-#define DUMPER_CHECK_UNITS (1u << 22) /* some 20 ms between two looks for the dumper */
-
-static uint8_t *room_in_chunk(struct thread *thread, size_t size, size_t least)
-{
-    STAT(record_without_room);
-    static uint64_t checked;
-    struct stream *stream = &thread->stream;
-    if (stream->ring == NULL && !threads_forked())
-        return NULL;
-    uint64_t found_full = stream->freed_seen;
-    if (!thread->defined) {
-        char name[200];
-        thread->defined = define_thread(stream->id, stream->tid, name, thread_name(name, sizeof name));
-    }
-    const uint8_t *rest = stream->next;
-    uint8_t *p = stream_next_chunk(stream, size + EVENT_HEAD_MAX, least + EVENT_HEAD_MAX);
-    if (p != NULL && p == rest) /* of the present chunk; no other is that large */
-        return p;
-    if (p != NULL)
-        STAT(chunk_claimed);
-    else
-        STAT(record_dropped);
-    /* else nothing has changed since the ring was full */
-    if (p != NULL || stream->freed_seen != found_full)
-        threads_share_chunks(thread);
-    if (p == NULL && stream->lost & 0xff) /* drops are cheap: few of them look at the clock */
-        return NULL;
-    uint64_t now = hook_now(thread);
-    if (now - checked > DUMPER_CHECK_UNITS) {
-        checked = now;
-        session_check_dumper();
-    }
-    if (p != NULL && stream->lost)
-        p = thread_put_lost(thread, p, stream->time); /* the next caller read its time before */
-    if (p != NULL)
-        p = task_put_again(thread, p);
-    return p;
-}
-
-struct place hook_room(struct thread *thread, size_t size, size_t least)
-{
-    if (!values_config.repr) {
-        uint8_t *start = room_in_chunk(thread, size, least);
-        size_t left = (size_t)(thread->stream.end - thread->stream.next);
-        return start == NULL ? NO_PLACE : (struct place){start, start + (size < left ? size : left)};
-    }
-    STAT(record_outside);
-    if ((thread->outside = PyMem_RawMalloc(size)) == NULL) {
-        stream_drop(&thread->stream);
-        return NO_PLACE;
-    }
-    thread->ready = false; /* until the record is complete */
-    return (struct place){thread->outside, thread->outside + size};
-}
-
-void hook_commit_outside(struct thread *thread, uint8_t *p, uint64_t now)
-{
-    struct stream *stream = &thread->stream;
-    uint8_t *record = thread->outside;
-    size_t size = (size_t)(event_close(record, p) - record);
-    thread->outside = NULL;
-    thread_update_ready(thread);
-    /* Also if a block has ended meanwhile: the record began inside of it. */
-    bool fits = (size_t)(stream->end - stream->next) >= size;
-    uint8_t *place = fits ? stream->next : room_in_chunk(thread, size, size);
-    if (place != NULL) {
-        memcpy(place, record, size);
-        stream->time = now;
-        stream_commit(stream, place + size);
-    }
-    PyMem_RawFree(record);
-}
-
-void hook_abandon(struct thread *thread)
-{
-    if (thread->outside == NULL)
-        return;
-    PyMem_RawFree(thread->outside);
-    thread->outside = NULL;
-    thread_update_ready(thread);
-}
-
 /* ---- events that are out of the ordinary -------------------------------------------------- */
 
 void hook_leave_other(struct thread *thread, PyCodeObject *code, struct code_info *info, const compat_frame *frame,
@@ -192,12 +101,12 @@ struct code_info *hook_prepare(PyCodeObject *code, PyObject *globals, int notrac
 void hook_raise(struct thread *thread, struct code_info *info, PyObject *exception, int line, uint64_t now,
                 struct encoded *keep)
 {
-    struct place place = hook_reserve(thread, HOOK_ROOM_FOR_VALUE, HOOK_ROOM_FOR_VALUE);
+    struct place place = record_reserve(thread, RECORD_ROOM_FOR_VALUE, RECORD_ROOM_FOR_VALUE);
     if (keep != NULL)
         keep->size = 0;
     if (place.start == NULL)
         return;
-    uint8_t *p = hook_head(place.start, info, EVENT_RAISE, now - thread->stream.time);
+    uint8_t *p = record_head(place.start, info, EVENT_RAISE, now - thread->stream.time);
     if (line > 0)
         p = event_put(p, EVENT_LINE, (uint64_t)line);
     if (exception != NULL) {
@@ -206,7 +115,7 @@ void hook_raise(struct thread *thread, struct code_info *info, PyObject *excepti
         if (keep != NULL)
             memcpy(keep->bytes, value, keep->size = (size_t)(p - value));
     }
-    hook_commit(thread, place.start, p, now);
+    record_commit(thread, place.start, p, now);
 }
 
 int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
@@ -227,20 +136,20 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
         stream_drop(&thread->stream);
         return 0;
     }
-    uint64_t now = hook_now(thread);
+    uint64_t now = record_now(thread);
     size_t count = names != NULL ? (size_t)PyTuple_GET_SIZE(names) : 0, name_max = 200;
     size_t room = EVENT_HEAD_MAX + values_config.most + (count + 1) * (values_config.most + VALUE_ROOM_MIN + name_max);
     if (room > RING_MIN_CHUNK_SIZE / 2 - EVENT_HEAD_MAX)
         room = RING_MIN_CHUNK_SIZE / 2 - EVENT_HEAD_MAX;
     if (count > 64) /* so many short values fit */
         count = 64;
-    size_t least = hook_least(room, EVENT_HEAD_MAX + (count + 1) * VALUE_ROOM_MIN + count * (name_max + 4));
-    struct place place = hook_reserve(thread, room, least);
+    size_t least = record_least(room, EVENT_HEAD_MAX + (count + 1) * VALUE_ROOM_MIN + count * (name_max + 4));
+    struct place place = record_reserve(thread, room, least);
     if (place.start == NULL)
         return 0;
     PyThreadState *state = compat_thread_state();
     PyThreadState_EnterTracing(state); /* no event while the record is half written */
-    uint8_t *p = hook_head(place.start, info, EVENT_LOG, now - thread->stream.time);
+    uint8_t *p = record_head(place.start, info, EVENT_LOG, now - thread->stream.time);
     int line = codes_line(info, code, compat_frame_offset(frame, code));
     if (line > 0)
         p = event_put(p, EVENT_LINE, (uint64_t)line);
@@ -256,7 +165,7 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
                            text_qualified(name, name_max, NULL, PyTuple_GET_ITEM(names, (Py_ssize_t)i)));
     }
     PyThreadState_LeaveTracing(state);
-    hook_commit(thread, place.start, p, now);
+    record_commit(thread, place.start, p, now);
     return 0;
 }
 

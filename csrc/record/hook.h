@@ -5,7 +5,8 @@
  *   monitoring (3.12+), profile (3.11)         the interpreter's reports: front ends
  *   closed                                     generators that end without an event
  *   hook                                       a record for each event          <- here
- *   lines, variables                           what a function does between its events
+ *   lines, variables                           what a function does between these events
+ *   records                                    a record's time, and its room in a chunk
  *   greenlets, task                            the stack of calls, the task of an event
  *   thread                                     open calls, stream, and chunk of each thread
  *   codes, values, generators                  scope, arguments; objects; suspended frames
@@ -20,16 +21,10 @@
 #ifndef PYTRACE_HOOK_H
 #define PYTRACE_HOOK_H
 
-#include "ring/clock.h"
-#include "record/codes.h"
 #include "record/generators.h"
 #include "record/greenlets.h"
 #include "record/lines.h"
-#include "record/task.h"
-#include "record/values.h"
-
-/* Bytes of a record with one value, at most. */
-#define HOOK_ROOM_FOR_VALUE (EVENT_HEAD_MAX + values_config.most + VALUE_ROOM_MIN)
+#include "record/records.h"
 
 /* ---- seldom (hook.c) ---------------------------------------------------------------------- */
 
@@ -40,23 +35,6 @@ void hook_suppress(struct thread *thread, int change);
 /* At a thread's first event since recording began, or began again: counts open @notrace functions.
  * `begins`: code that the innermost frame runs and that is not open yet; or NULL. */
 void hook_look(struct thread *thread, const PyCodeObject *begins);
-/* The place of a new record; start is NULL if there is no room. */
-struct place {
-    uint8_t *start, *end;
-};
-#define NO_PLACE ((struct place){NULL, NULL})
-
-/* Room for a record of `size` bytes in another chunk, or of `least` and more if there is no such
- * chunk. Writes the lost record after a loss. With --repr, the room is outside of the ring. */
-struct place hook_room(struct thread *thread, size_t size, size_t least);
-/* Commits the record that is outside of the ring. */
-void hook_commit_outside(struct thread *thread, uint8_t *p, uint64_t now);
-/* The record from the last hook_reserve is not to be. */
-void hook_abandon(struct thread *thread);
-/* hook_now if the counter is behind this thread's last event: by a little, as cores may differ, or
- * because the machine has slept. */
-uint64_t hook_now_behind(const struct thread *thread);
-
 /* ---- the hot path ------------------------------------------------------------------------- */
 
 /* The struct thread for this event: that of the greenlet that runs. The first event in a chunk of a
@@ -76,52 +54,6 @@ HOT compat_frame *hook_frame(const PyCodeObject *code)
 {
     compat_frame *frame = compat_frame_of(thread_state());
     return LIKELY(frame != NULL && compat_frame_runs(frame, code)) ? frame : NULL;
-}
-
-HOT uint64_t hook_now(const struct thread *thread)
-{
-    uint64_t now = clock_units(recorder.clock_kind, recorder.clock_shift);
-    return LIKELY(now >= thread->stream.time) ? now : hook_now_behind(thread);
-}
-
-/* Room for a record. With --repr it is outside of the ring: the program's code runs while the
- * record is written, and may end this thread's chunk. (Another thread ends the recording, or the
- * process forks.) The thread is not ready meanwhile, so events of that code are skipped, even
- * through sys.call_tracing. */
-HOT struct place hook_reserve(struct thread *thread, size_t size, size_t least)
-{
-    struct stream *stream = &thread->stream;
-    if (LIKELY((size_t)(stream->end - stream->next) >= size) && LIKELY(!values_config.repr))
-        return (struct place){stream->next, stream->next + size};
-    return hook_room(thread, size, least);
-}
-
-/* The least room for a record if large chunks are scarce: it may take `room` bytes, and needs
- * `needed` for its values, however they are cut. */
-HOT size_t hook_least(size_t room, size_t needed)
-{
-    size_t small = RING_SMALL_RECORD - EVENT_HEAD_MAX; /* a lost record may come before it */
-    size_t least = needed > small ? needed : small;
-    return least < room ? least : room;
-}
-
-/* The first fields of each record: kind, code, time. Returns the position behind them. */
-HOT uint8_t *hook_head(uint8_t *p, const struct code_info *info, enum event_kind kind, uint64_t delta)
-{
-    memcpy(p, info->head, 8);
-    if (kind != EVENT_CALL)
-        p[CODE_HEAD_KIND] = (uint8_t)WIRE_TAG(kind, WIRE_VARINT);
-    return wire_put_short(p + info->head_size, delta);
-}
-
-HOT void hook_commit(struct thread *thread, uint8_t *record, uint8_t *p, uint64_t now)
-{
-    if (UNLIKELY(thread->outside != NULL)) {
-        hook_commit_outside(thread, p, now);
-        return;
-    }
-    thread->stream.time = now;
-    stream_commit(&thread->stream, event_close(record, p));
 }
 
 HOT uint8_t *hook_arguments(uint8_t *p, uint8_t *end, const struct code_info *info, const compat_frame *frame)
@@ -151,19 +83,19 @@ HOT void hook_enter(struct thread *thread, PyCodeObject *code, struct code_info 
 {
     if (UNLIKELY(info->coroutine) && frame != NULL)
         task_coroutine_entered(thread, frame);
-    uint64_t now = hook_now(thread);
+    uint64_t now = record_now(thread);
     if (UNLIKELY(thread->top == thread->end) && !thread_grow(thread))
         return;
-    size_t room = kind == EVENT_CALL ? info->room : HOOK_ROOM_FOR_VALUE;
-    size_t least = hook_least(room, EVENT_HEAD_MAX + info->argument_count * (size_t)VALUE_ROOM_MIN);
-    struct place place = hook_reserve(thread, room, kind == EVENT_CALL ? least : room);
+    size_t room = kind == EVENT_CALL ? info->room : RECORD_ROOM_FOR_VALUE;
+    size_t least = record_least(room, EVENT_HEAD_MAX + info->argument_count * (size_t)VALUE_ROOM_MIN);
+    struct place place = record_reserve(thread, room, kind == EVENT_CALL ? least : room);
     if (LIKELY(place.start != NULL)) {
-        uint8_t *p = hook_head(place.start, info, kind, now - thread->stream.time);
+        uint8_t *p = record_head(place.start, info, kind, now - thread->stream.time);
         if (kind == EVENT_CALL && LIKELY(frame != NULL))
             p = hook_arguments(p, place.end - WIRE_CLOSE_MAX, info, frame);
         else if (kind == EVENT_THROW && exception != NULL)
             p = values_put(p, place.end - WIRE_CLOSE_MAX, EVENT_VALUE, exception);
-        hook_commit(thread, place.start, p, now);
+        record_commit(thread, place.start, p, now);
     }
     struct open_call *call = thread->top;
     call->code = code;
@@ -189,10 +121,10 @@ HOT void hook_leave(struct thread *thread, struct open_call *call, const struct 
                     uint64_t now)
 {
     uint64_t from = kind == EVENT_YIELD ? call->since : call->start;
-    struct place place = hook_reserve(thread, HOOK_ROOM_FOR_VALUE, HOOK_ROOM_FOR_VALUE);
+    struct place place = record_reserve(thread, RECORD_ROOM_FOR_VALUE, RECORD_ROOM_FOR_VALUE);
     if (LIKELY(place.start != NULL)) {
         uint64_t delta = now - thread->stream.time, elapsed = now - from;
-        uint8_t *p = hook_head(place.start, info, kind, delta);
+        uint8_t *p = record_head(place.start, info, kind, delta);
         if (elapsed != delta) {
             /* 0: not known; no time: right behind lost records */
             if (UNLIKELY(from == 0 || elapsed == 0))
@@ -206,7 +138,7 @@ HOT void hook_leave(struct thread *thread, struct open_call *call, const struct 
             p = values_put_fast(p, place.end - WIRE_CLOSE_MAX, EVENT_VALUE, value);
         else if (encoded != NULL)
             p = (uint8_t *)memcpy(p, encoded->bytes, encoded->size) + encoded->size;
-        hook_commit(thread, place.start, p, now);
+        record_commit(thread, place.start, p, now);
     }
     thread->top = call;
     thread->stream.depth--;
@@ -252,7 +184,7 @@ struct code_info *hook_prepare(PyCodeObject *code, PyObject *globals, int notrac
                                bool *out_of_scope);
 
 /* An exception starts or arrives in a function. `keep`: also encode the exception there, in
- * HOOK_ROOM_FOR_VALUE bytes; or NULL. */
+ * RECORD_ROOM_FOR_VALUE bytes; or NULL. */
 void hook_raise(struct thread *thread, struct code_info *info, PyObject *exception, int line, uint64_t now,
                 struct encoded *keep);
 /* log(text, **values): values in the order of names (a tuple of str). */

@@ -2,7 +2,8 @@
 
 #include "record/lines.h"
 
-#include "record/hook.h"
+#include "record/generators.h"
+#include "record/records.h"
 #include "record/variables.h"
 
 /* What is known of a variable. */
@@ -256,7 +257,7 @@ static uint8_t *put_tail(const struct writer *writer)
     return p;
 }
 
-/* As in hook_head; the kind's tag takes two bytes. */
+/* As in record_head; the kind's tag takes two bytes. */
 static uint8_t *put_head(uint8_t *p, const struct code_info *info, uint64_t delta)
 {
     p[0] = info->head[0];
@@ -288,7 +289,7 @@ static void record(struct thread *thread, struct call_lines *lines, const struct
     size_t few = (size_t)stores->count + (runs ? 4 : 1);
     size_t values = key || first || lines->unsure || values_config.repr || few > count ? count : few;
     size_t room = room_for(values, tail);
-    struct place place = hook_reserve(thread, room, hook_least(room, EVENT_HEAD_MAX + tail + 4 * VALUE_ROOM_MIN));
+    struct place place = record_reserve(thread, room, record_least(room, EVENT_HEAD_MAX + tail + 4 * VALUE_ROOM_MIN));
     if (UNLIKELY(place.start == NULL)) {
         lines->unsure = true;
         lines->frame = frame;
@@ -316,10 +317,10 @@ static void record(struct thread *thread, struct call_lines *lines, const struct
     }
     lines->frame = frame;
     if (!always && writer.changed == 0) {
-        hook_abandon(thread);
+        record_abandon(thread);
         return;
     }
-    hook_commit(thread, place.start, put_tail(&writer), time);
+    record_commit(thread, place.start, put_tail(&writer), time);
     lines->chunk = chunk_of(thread);
     lines->behind = thread->stream.next;
 }
@@ -329,7 +330,7 @@ void lines_reached(struct thread *thread, PyCodeObject *code, const struct code_
 {
     struct open_call *call = thread->top - 1;
     bool depth_changed = false;
-    if (UNLIKELY(call->code != code)) { /* calls above it ended unseen, or its own was not recorded */
+    if (UNLIKELY(call->code != code)) { /* calls above it ended unseen, or it was not recorded */
         while (call > thread->calls && call->code != code)
             call--;
         if (call == thread->calls)

@@ -125,21 +125,21 @@ CALLBACK(on_throw) /* PY_THROW: code, offset, exception */
 CALLBACK(on_return) /* PY_RETURN: code, offset, value */
 {
     READY(3, -1, true);
-    hook_leave_code(thread, code, info, NULL, EVENT_RETURN, args[2], NULL, hook_now(thread));
+    hook_leave_code(thread, code, info, NULL, EVENT_RETURN, args[2], NULL, record_now(thread));
     Py_RETURN_NONE;
 }
 
 CALLBACK(on_yield) /* PY_YIELD: code, offset, value */
 {
     READY(3, -1, true);
-    hook_leave_code(thread, code, info, NULL, EVENT_YIELD, args[2], NULL, hook_now(thread));
+    hook_leave_code(thread, code, info, NULL, EVENT_YIELD, args[2], NULL, record_now(thread));
     Py_RETURN_NONE;
 }
 
 CALLBACK(on_unwind) /* PY_UNWIND: code, offset, exception */
 {
     READY(3, -1, false);
-    hook_leave_code(thread, code, info, NULL, EVENT_EXCEPTION, args[2], NULL, hook_now(thread));
+    hook_leave_code(thread, code, info, NULL, EVENT_EXCEPTION, args[2], NULL, record_now(thread));
     Py_RETURN_NONE;
 }
 
@@ -150,7 +150,7 @@ CALLBACK(on_raise) /* RAISE: code, offset, exception */
      * interpreter tells of the one before the next (_PyEval_EvalFrameDefault in Python/ceval.c). */
     compat_frame *frame = hook_frame(code);
     int line = frame != NULL ? codes_line(info, code, compat_frame_offset(frame, code)) : 0;
-    hook_raise(thread, info, args[2], line, hook_now(thread), NULL);
+    hook_raise(thread, info, args[2], line, record_now(thread), NULL);
     Py_RETURN_NONE;
 }
 
@@ -159,7 +159,7 @@ CALLBACK(on_line) /* LINE: code, line */
     READY(2, 0, true);
     const compat_frame *frame = hook_frame(code);
     if (LIKELY(frame != NULL && info->lines))
-        lines_reached(thread, code, info, frame, (int)PyLong_AsLong(args[1]), hook_now(thread));
+        lines_reached(thread, code, info, frame, (int)PyLong_AsLong(args[1]), record_now(thread));
     Py_RETURN_NONE;
 }
 
@@ -180,7 +180,7 @@ CALLBACK(on_jump) /* JUMP: code, offset, destination */
         variables->jump_from = from;
         variables->jump_line = line;
     }
-    lines_reached(thread, code, info, frame, variables->jump_line, hook_now(thread));
+    lines_reached(thread, code, info, frame, variables->jump_line, record_now(thread));
     Py_RETURN_NONE;
 }
 

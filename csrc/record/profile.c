@@ -45,7 +45,7 @@ struct profile {
     bool traced;           /* the start of the exception in that frame was recorded */
     PyFrameObject *thrown; /* an exception is on its way into this frame; compared only */
     PyFrameObject *last;   /* where an exception was recorded last; only for comparison */
-    struct encoded seen;   /* that exception; HOOK_ROOM_FOR_VALUE bytes follow */
+    struct encoded seen;   /* that exception; RECORD_ROOM_FOR_VALUE bytes follow */
 };
 
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
@@ -65,7 +65,7 @@ static inline bool wants_trace(const compat_frame *frame)
 static inline struct profile *profile_of(struct thread *thread)
 {
     if (UNLIKELY(thread->profile == NULL))
-        thread->profile = PyMem_RawCalloc(1, sizeof *thread->profile + HOOK_ROOM_FOR_VALUE);
+        thread->profile = PyMem_RawCalloc(1, sizeof *thread->profile + RECORD_ROOM_FOR_VALUE);
     return thread->profile;
 }
 
@@ -167,10 +167,10 @@ static void on_end(struct thread *thread, struct profile *profile, PyFrameObject
     compat_frame *inner = frame->f_frame;
     enum event_kind kind = kind_of_return(inner, value);
     if (kind != EVENT_EXCEPTION) {
-        hook_leave_code(thread, inner->f_code, info, inner, kind, value, NULL, hook_now(thread));
+        hook_leave_code(thread, inner->f_code, info, inner, kind, value, NULL, record_now(thread));
         return;
     }
-    uint64_t now = hook_now(thread);
+    uint64_t now = record_now(thread);
     struct open_call *call = thread->top - 1;
     if (info->lines && call->code == inner->f_code)
         lines_before_end(thread, call, info, inner, now);
@@ -230,7 +230,7 @@ static inline void record(PyThreadState *state, PyFrameObject *frame, int what, 
     bool ended = false;
     if (LIKELY(info != NULL)) {
         if (LIKELY(arg != NULL && !info->generator)) {
-            hook_leave_code(thread, code, info, inner, EVENT_RETURN, arg, NULL, hook_now(thread));
+            hook_leave_code(thread, code, info, inner, EVENT_RETURN, arg, NULL, record_now(thread));
         } else if (profile_of(thread) != NULL) {
             on_end(thread, thread->profile, frame, info, arg);
             ended = thread->profile->ended != NULL;
@@ -334,7 +334,7 @@ static void on_line(PyThreadState *state, PyFrameObject *frame)
         record_ended(thread, thread->profile, NULL, NULL);
     thread = hook_here(false);
     if (thread->ready)
-        lines_reached(thread, inner->f_code, info, inner, frame->f_lineno, hook_now(thread));
+        lines_reached(thread, inner->f_code, info, inner, frame->f_lineno, record_now(thread));
 }
 
 static void trace(PyThreadState *state, struct thread *thread, PyFrameObject *frame, int what, PyObject *arg)
@@ -368,7 +368,7 @@ static void trace(PyThreadState *state, struct thread *thread, PyFrameObject *fr
             hook_enter(thread, inner->f_code, info, inner, EVENT_THROW, exception);
         profile->thrown = NULL;
         int line = codes_line(info, inner->f_code, compat_frame_offset(inner, inner->f_code));
-        hook_raise(thread, info, exception, line, hook_now(thread), &profile->seen);
+        hook_raise(thread, info, exception, line, record_now(thread), &profile->seen);
         profile->last = frame;
     }
     set_trace(state, wants_trace(inner));

@@ -2,16 +2,11 @@
 
 #include "record/variables.h"
 
-#include <stdlib.h>
+#include <opcode.h>
 
 #include "record/lookup.h"
 #include "record/secrets.h"
 
-#if PY_VERSION_HEX < 0x030D0000
-#include <opcode.h>
-#else
-#include <opcode_ids.h>
-#endif
 
 /* ---- the table of lines: Objects/locations.md (3.11, 3.12), InternalDocs/code_objects.md ------ */
 
@@ -89,7 +84,7 @@ static struct stores stores_of(int opcode, int oparg)
 #endif
         add_slot(&stores, oparg);
         break;
-#if PY_VERSION_HEX >= 0x030D0000
+#ifdef STORE_FAST_LOAD_FAST
     case STORE_FAST_LOAD_FAST:
         add_slot(&stores, oparg >> 4);
         break;
@@ -113,20 +108,18 @@ static struct stores stores_of(int opcode, int oparg)
         break;
     case CALL:
     case CALL_FUNCTION_EX:
-#if PY_VERSION_HEX < 0x030D0000
-    case KW_NAMES:
-#else
+#ifdef CALL_KW
     case CALL_KW:
 #endif
-#if PY_VERSION_HEX < 0x030C0000
-    case IMPORT_STAR:
-    case PRECALL:
-#else
+#ifdef CALL_INTRINSIC_1
     case CALL_INTRINSIC_1:
     case CALL_INTRINSIC_2:
     case STORE_SLICE:
 #endif
-#if PY_VERSION_HEX < 0x030E0000
+#ifdef IMPORT_STAR
+    case IMPORT_STAR:
+#endif
+#ifdef BEFORE_WITH
     case BEFORE_WITH:
     case BEFORE_ASYNC_WITH:
 #endif
