@@ -46,8 +46,8 @@ static const struct {
     {"run", "clock_scale"}, {"run", "id"}, {"process", "number"}, {"process", "pid"}, {"thread", "stream"},
     {"thread", "process"}, {"thread", "tid"}, {"thread", "name"}, {"code", "number"}, {"code", "module"},
     {"code", "func"}, {"code", "file"}, {"code", "line"}, {"code", "arguments"},
-    {"code", "variables"}, {"type", "number"}, {"type", "name"}, {"type", "fields"}, {"type", "attributes"}, {"run", "features"}, {"segment", "kind"},
-    {"segment", "open"},
+    {"type", "number"}, {"type", "name"}, {"type", "fields"}, {"type", "attributes"},
+    {"run", "features"}, {"segment", "kind"}, {"segment", "open"}, {"code", "variables"},
 };
 #define CELLS (sizeof cells / sizeof *cells)
 

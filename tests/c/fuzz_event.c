@@ -65,6 +65,18 @@ static void check_value(const struct value *value, int depth)
     CHECK(count == value->item_count);
 }
 
+/* Variables of an event that may not have been decoded. */
+static void check_variables(const struct event *event, bool decoded)
+{
+    struct event_variables walk;
+    uint32_t variable, count = 0;
+
+    event_variables(event, &walk);
+    for (; event_variable(&walk, &variable); count++)
+        CHECK(count < event->fields_end - event->fields);
+    CHECK(!decoded || !walk.next || walk.next == walk.end);
+}
+
 static void check_event(const struct event *event)
 {
     const uint8_t *cursor = NULL, *name;
@@ -90,18 +102,6 @@ static void check_event(const struct event *event)
     }
     CHECK(count == event->name_count);
     check_variables(event, true);
-}
-
-/* Variables of an event that may not have been decoded. */
-static void check_variables(const struct event *event, bool decoded)
-{
-    struct event_variables walk;
-    uint32_t variable, count = 0;
-
-    event_variables(event, &walk);
-    for (; event_variable(&walk, &variable); count++)
-        CHECK(count < event->fields_end - event->fields);
-    CHECK(!decoded || !walk.next || walk.next == walk.end);
 }
 
 /* Walks as far as it goes; returns how many records there were. */

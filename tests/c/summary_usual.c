@@ -42,7 +42,8 @@ int main(void)
         CHECK(!is_usual(EVENT_AT_LINE, 16384, 5, 12, values));
         CHECK(!is_usual(EVENT_AT_LINE, 3, 1 << 28, 12, values));
         CHECK(!is_usual((enum event_kind)17, 3, 5, 12, values)); /* of a later version */
-        CHECK(!is_usual((enum event_kind)EVENT_VARIABLE, 3, 5, 12, values)); /* the same first byte */
+        /* no kind, though its tag has the same first byte */
+        CHECK(!is_usual((enum event_kind)EVENT_VARIABLE, 3, 5, 12, values));
     }
     return 0;
 }
