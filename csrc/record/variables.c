@@ -8,7 +8,7 @@
 #include "record/secrets.h"
 
 
-/* ---- the table of lines: Objects/locations.md (3.11, 3.12), InternalDocs/code_objects.md ------ */
+/* ---- the table of lines: InternalDocs/code_objects.md, before 3.13 Objects/locations.md ------ */
 
 struct positions {
     const uint8_t *next, *end;
