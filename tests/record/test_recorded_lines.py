@@ -288,3 +288,219 @@ def test_made_programs(record: Record, bodies: list[list[str]]) -> None:
     source = "\n".join(FRAME.replace("{body}", part) for part in parts)
     recording = record(source, "--lines", "--attributes", "0")
     assert_same(lines_of(recording), lines_told(recording))
+
+
+# ---- odd programs: they do what they do without pytrace --------------------------------------------
+
+ODD = {
+    "namespaces": """
+class Space(dict):
+    def __getitem__(self, key):
+        if key.startswith("magic"):
+            return key
+        return dict.__getitem__(self, key)
+class Meta(type):
+    @classmethod
+    def __prepare__(cls, name, bases):
+        return Space()
+class A(metaclass=Meta):
+    a = magic_word
+    b = [a]
+    del a
+    for i in range(3):
+        b.append(i)
+class Log:
+    def __init__(self): self.seen = {}
+    def __setitem__(self, key, value): self.seen[key] = value
+    def __getitem__(self, key): return self.seen[key]
+    def __delitem__(self, key): del self.seen[key]
+space = Log()
+exec("x = 1\\ny = x + 1\\ndel x", {}, space)
+print(A.b, space.seen)
+exec("x = 1\\nfor i in range(3): x += i", Space())
+""",
+    "frames": """
+import sys
+def target():
+    x = 1
+    f = sys._getframe()
+    f.f_locals["x"] = 5
+    y = 2
+    del f
+    return x > 0
+def cleared():
+    def g():
+        a = [1]
+        yield a
+        yield 2
+    it = g()
+    next(it)
+    try:
+        it.gi_frame.clear()
+    except RuntimeError:  # since 3.13
+        return None
+    return list(it)
+def swapped(n):
+    m = n
+    return m
+def other(k):
+    z = [k]
+    z.append(1)
+    return z
+print(target(), cleared(), swapped(1))
+swapped.__code__ = other.__code__
+print(swapped(2))
+def deep(n):
+    m = n + 1
+    return deep(m)
+try:
+    deep(0)
+except RecursionError as error:
+    print("too deep")
+""",
+    "tools": """
+import sys
+seen = []
+def tracer(frame, event, arg):
+    if frame.f_code.co_name == "watched":
+        seen.append((event, frame.f_lineno))
+    return tracer
+def watched(n):
+    total = 0
+    for i in range(n):
+        total += i
+    return total
+sys.settrace(tracer)
+watched(3)
+sys.settrace(None)
+watched(2)
+print(seen)
+if sys.version_info >= (3, 12):
+    m = sys.monitoring
+    m.use_tool_id(0, "other")
+    lines = []
+    m.register_callback(0, m.events.LINE, lambda code, line: lines.append(line))
+    m.set_local_events(0, watched.__code__, m.events.LINE)
+    watched(2)
+    m.set_local_events(0, watched.__code__, 0)
+    watched(2)
+    m.free_tool_id(0)
+    print(lines)
+""",
+    "threads": """
+import threading, os
+def shared(n):
+    items = []
+    for i in range(n):
+        items.append(i)
+        yield i
+def work(it, lock, out):
+    while True:
+        with lock:
+            try:
+                x = next(it)
+            except StopIteration:
+                return
+        out.append(x)
+it, lock, out = shared(300), threading.Lock(), []
+threads = [threading.Thread(target=work, args=(it, lock, out)) for _ in range(4)]
+for t in threads: t.start()
+for t in threads: t.join()
+print(sorted(out) == list(range(300)))
+for i in range(3):
+    pid = os.fork()
+    if not pid:
+        y = [i]
+        y.append(work)
+        os._exit(len(y))
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+def waiting():
+    kept = [1]
+    yield kept
+    kept.append(2)
+    yield kept
+g = waiting()
+next(g)
+pid = os.fork()
+print(next(g))
+if not pid:
+    os._exit(0)
+os.waitpid(pid, 0)
+""",
+    "many names": "\n".join(f"n{i} = {i}" for i in range(5000)) + "\nprint(n4999)\n",
+    "many locals": "def f():\n"
+    + "\n".join(f"    n{i} = [{i}]" for i in range(4500))
+    + "\n    return n4499\nprint(f())\n",
+    "many cells": "def f():\n"
+    + "\n".join(f"    n{i} = [{i}]" for i in range(300))
+    + "\n    def g():\n        return "
+    + " + ".join(f"n{i}[0]" for i in range(300))
+    + "\n    n0[0] = 1\n    return g()\nprint(f())\n",
+    "ends": """
+import sys, gc, weakref
+class Thing:
+    def __init__(self):
+        self.me = self
+    def __del__(self):
+        x = 1
+        ended.append(x)
+ended = []
+def make():
+    t = Thing()
+    r = weakref.ref(t)
+    return r
+r = make()
+gc.collect()
+print(r() is None, ended)
+def gen():
+    x = [1]
+    try:
+        while True:
+            yield x
+    finally:
+        ended.append(len(x))
+g = gen()
+next(g)
+del g
+gc.collect()
+print(ended)
+kept = gen()
+next(kept)
+sys.exit(3)
+""",
+}
+
+
+@pytest.mark.parametrize("options", [(), ("--repr",), ("--buffer-size", "256KiB", "--value-length", "1")])
+@pytest.mark.parametrize("name", ODD)
+def test_odd_programs(record: Record, name: str, options: tuple[str, ...]) -> None:
+    status = 3 if name == "ends" else 0
+    recording = record(ODD[name], "--lines", *options, status=status)
+    assert recording.stdout == recording.plain_output()
+    assert recording.stderr == ""
+    kinds = [event.kind for event in recording.events]
+    assert "line" in kinds
+
+
+def test_trace_records_lines_of_what_it_calls(record: Record) -> None:
+    recording = record(
+        """
+import pytracer
+def f(n):
+    m = n + 1
+    return m
+f(1)
+with pytracer.trace(lines=True, output="part.sqlite", quiet=True):
+    f(2)
+f(3)
+with pytracer.trace(lines=True, output="part.sqlite", quiet=True):
+    f(4)
+""",
+        "--no-values",
+    )
+    done = run([sys.executable, str(recording.script)], recording.script.parent)
+    assert done.returncode == 0, done.stderr
+    part = Recording(0, "", "", recording.script.with_name("part.sqlite"), recording.script)
+    assert [(event.line, event.values) for event in part.of("line", func="f")] == [
+        (4, {}), (5, {"m": "3"}), (4, {}), (5, {"m": "5"}),
+    ]  # fmt: skip
