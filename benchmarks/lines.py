@@ -30,9 +30,8 @@ def rows(options: Options) -> list[Row]:
     recorded = [of[WITH_LINES.name] for of in results.values()]
     size = geometric_mean(result.total("size") / result.total("events") for result in recorded)
     lost = sum(result.total("lost") for result in recorded)
-    lines.append(
-        ["geometric mean", *(f"{each:.2f}" for each in means.values()), f"{mean:.2f}", f"{size:.2f}", f"{lost:,.0f}"]
-    )
+    summed = [f"{each:.2f}" for each in (*means.values(), mean, size)]
+    lines.append(["geometric mean", *summed, f"{lost:,.0f}"])
     say(table(("program", *names, "over do-nothing", "bytes an event", "lost"), lines))
     made = [Row(f"lines: {named(results)}, geometric mean over do-nothing", "1.5x", "1.2x", f"{mean:.2f}x")]
     if LONG in over:

@@ -41,9 +41,7 @@ WITH_ATTRIBUTES = Variant(
     module="pytracer._hook",
     command=(*_pytrace(), "--attributes", str(ATTRIBUTES)),
 )
-WITH_LINES = Variant(
-    "pytrace --lines all", module="pytracer._hook", command=(*_pytrace(), "--lines", "all")
-)
+WITH_LINES = Variant("pytrace --lines all", module="pytracer._hook", command=(*_pytrace(), "--lines", "all"))
 OUT_OF_SCOPE = Variant(
     "pytrace, out of scope",
     module="pytracer._hook",

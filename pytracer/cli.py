@@ -4,11 +4,11 @@ import sys
 
 from .option_values import (
     read_attributes,
-    read_lines,
     read_buffer_size,
     read_count,
     read_event,
     read_event_count,
+    read_lines,
     read_output,
     read_output_size,
     read_paths,
@@ -46,8 +46,14 @@ SETTINGS = {
         Option("--no-stdlib", "", "", "0", read_switch, "leave Python's own library out"),
         Option("--no-children", "", "", "0", read_switch, "leave processes out that the program starts"),
         Option(
-            "--lines", "", "own|all", "", read_lines, "also each line of your code, or of all, and variables",
-            choices=("own", "all"), alone="own",
+            "--lines",
+            "",
+            "own|all",
+            "",
+            read_lines,
+            "also each line of your code, or of all, and variables",
+            choices=("own", "all"),
+            alone="own",
         ),
     ),
     "Values": (

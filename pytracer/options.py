@@ -23,11 +23,24 @@ class Option:
 
     metavar: the name of its value; "": a switch. default: as the user would write it; None: none.
     read: gives the value of a written text, or raises ValueError. choices: all possible texts.
-    alone: the text that the flag alone stands for; None: a value has to follow. files: whether files, or folders, are expected. without: flags that exclude this one. act:
-    replaces the command: it makes a text to print from the command and the value.
+    alone: the text that the flag alone stands for; None: a value has to follow. files: whether
+    files, or folders, are expected. without: flags that exclude this one. act: replaces the
+    command: it makes a text to print from the command and the value.
     """
 
-    __slots__ = ("act", "alone", "choices", "default", "files", "flag", "help", "metavar", "read", "short", "without")
+    __slots__ = (
+        "act",
+        "alone",
+        "choices",
+        "default",
+        "files",
+        "flag",
+        "help",
+        "metavar",
+        "read",
+        "short",
+        "without",
+    )
 
     def __init__(
         self,

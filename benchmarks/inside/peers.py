@@ -21,7 +21,8 @@ def start_nothing(library: str, kind: str) -> None:
     """Every call goes through callbacks that do nothing: `library`, built from noop.c.
 
     `kind`: `fastcall` or `vectorcall` for the events of calls, `all` for vectorcall with every
-    event that pytrace registers, `lines` with LINE, PY_START and PY_RETURN; on Python 3.11 always PyEval_SetProfile.
+    event that pytrace registers, `lines` with LINE, PY_START and PY_RETURN; on Python 3.11 always
+    PyEval_SetProfile.
     """
     loader = ExtensionFileLoader("_noop", library)
     spec = spec_from_loader("_noop", loader)

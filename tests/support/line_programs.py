@@ -382,5 +382,7 @@ if d: e = 1
 for i in range(2): h = i
 while h: h -= 1
 """,
-    "many": "def f():\n" + "".join(f"    v{i} = {i}\n" for i in range(300)) + "    del v7\n    return v9\nr = f()\n",
+    "many": "def f():\n"
+    + "".join(f"    v{i} = {i}\n" for i in range(300))
+    + "    del v7\n    return v9\nr = f()\n",
 }
