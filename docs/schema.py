@@ -194,6 +194,29 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
             "hot": "for `hot MATCH`",
         },
     ),
+    "line": (
+        "A row is a line of a function, if lines were recorded (`pytrace --lines`); the most own time comes\n"
+        "first. Each query goes through all events of its runs.\n\n"
+        "A run of a line lasts from its event to the next event of the same call: its next line, or its\n"
+        "return, yield or exception. A generator or coroutine counts only while it runs. The line that it\n"
+        "waits in goes on when it is resumed, if that line is known: if all waiting calls of the function in\n"
+        "the process wait in the same line, and nothing was lost before. A second event of a line at the very\n"
+        "time of the call's end is no run: it tells the last line's changes. Durations that a loss hides, or\n"
+        "the beginning of what is recorded, are left out. In the text format of `pytrace sql` the times of\n"
+        "this table have units, and its files no folders.",
+        {
+            "run": "`run.id`",
+            "file": "as in `event`",
+            "line": "the line",
+            "func": "as in `event`",
+            "module": "as in `event`",
+            "count": "how often it ran",
+            "own": "ns in the line without the recorded functions that were called in it",
+            "total": "ns with them; of a line that runs again below itself, only the outermost run counts",
+            "average": "ns of a run, inner ones too; NULL: of no run the end is known",
+            "mine": "as in `event`",
+        },
+    ),
     "damage": (
         "A row is a segment that a query of this connection could not read, or not to its end.",
         {
@@ -268,6 +291,7 @@ GROUP BY module, func ORDER BY calls DESC""",
 SELECT time, func, duration FROM event WHERE duration > 1000000 AND kind IN ('return', 'exception') ORDER BY time""",
     "The slowest calls": "SELECT duration / 1e6 AS ms, func, value FROM slowest LIMIT 10",
     "The functions that take the most time": "SELECT module, func, calls, own, total FROM hot WHERE run = 1 LIMIT 20",
+    "The lines that take the most time": "SELECT file, line, func, count, own, total FROM line WHERE run = 1 LIMIT 20",
     "The functions of one's own code that sometimes take long": """
 SELECT func, calls, median, longest FROM hot WHERE run = 1 AND hot MATCH '(= mine 1)'
 ORDER BY 1.0 * longest / median DESC LIMIT 20""",

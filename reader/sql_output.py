@@ -27,7 +27,8 @@ _WIDTH_MAX = 60  # of a column; a longer cell moves the rest of its line
 _BLOB_MAX = 32  # bytes that are shown
 _encode = JSONEncoder().encode  # ASCII: no value can break a line or a terminal
 _NAME_MAX = 100
-# Columns of the table `hot`, so that it fits a screen.
+# Columns of the tables `hot` and `line`, so that they fit a screen.
+_SHORT = ("hot", "line")
 _DURATIONS = ("own", "total", "average", "longest", "median")
 _quoted = lru_cache(4096)(_encode)  # most short texts are names, which repeat
 
@@ -75,21 +76,21 @@ def origins(description: Sequence[Sequence[str | None]]) -> list[Origin]:
 
 
 def _is_time(origin: Origin) -> bool:
-    return origin[0] == "hot" and origin[1] in _DURATIONS
+    return origin[0] in _SHORT and origin[1] in _DURATIONS
 
 
 def _short(value: Any, origin: Origin) -> Any:
-    """A value of the table `hot`: a time with its unit, a file without its folder."""
+    """A value of one of these tables: a time with its unit, a file without its folder."""
     if isinstance(value, int) and _is_time(origin):
         return duration(value) if value >= 0 else f"-{duration(-value)}"
-    if isinstance(value, str) and origin == ("hot", "file"):
+    if isinstance(value, str) and origin[0] in _SHORT and origin[1] == "file":
         return value.rpartition("/")[2]
     return value
 
 
 class TextWriter:
-    """Columns, as wide as the first rows need; numbers stand at the right. Those of the table `hot`
-    are short."""
+    """Columns, as wide as the first rows need; numbers stand at the right. Those of the tables
+    `hot` and `line` are short."""
 
     def __init__(self, line: Line, null: str = "") -> None:
         self._line, self._null = line, null
@@ -104,7 +105,7 @@ class TextWriter:
         if self._tables:
             self._line("")
         self._tables += 1
-        self._origins = origins if any(table == "hot" for table, _ in origins) else ()
+        self._origins = origins if any(table in _SHORT for table, _ in origins) else ()
         self._columns, self._page, self._pads = columns, [], []
 
     def row(self, values: Sequence[Value]) -> None:

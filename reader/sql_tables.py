@@ -7,6 +7,7 @@ TABLES = {
     "call": "calls with their caller, their duration and what came of them",
     "stack": "stack(ID): the calls that were open at an event",
     "hot": "functions: calls and times; those with the most own time first",
+    "line": "lines: runs and times; those with the most own time first (--lines)",
     "slowest": "calls that ended, the longest first (a view)",
     "exceptions": "exceptions raised, and passed on (a view)",
     "damage": "what could not be read so far",

@@ -1,7 +1,7 @@
 /* The segments of a query, whose rows do not rule out the predicate, and their data. Progress
  * handlers of programs that load the extension can ask for the progress of a scan.
  *
- * Called by the tables that are scans: sqlite_event.c, sqlite_hot.c.
+ * Called by the tables that are scans: sqlite_event.c, sqlite_hot.c, sqlite_line.c.
  */
 #ifndef PYTRACE_SQLITE_SEGMENTS_H
 #define PYTRACE_SQLITE_SEGMENTS_H

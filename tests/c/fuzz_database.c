@@ -29,6 +29,7 @@ static const char *const questions[] = {
     "SELECT * FROM call WHERE func LIKE '%' ORDER BY time DESC",
     "SELECT stack.* FROM event JOIN stack(event.id) AS stack",
     "SELECT * FROM hot",
+    "SELECT *, mine FROM line",
     "SELECT id, own_depth, near_depth, near FROM event WHERE event MATCH '(or (shown own) (shown near))'",
     "SELECT own_depth FROM event WHERE near_depth < 3 OR near = 0 ORDER BY time DESC LIMIT 9",
     "SELECT * FROM hot WHERE func LIKE 'p%' AND thread = 'MainThread'",

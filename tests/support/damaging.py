@@ -38,6 +38,7 @@ QUESTIONS = (
     "SELECT * FROM call WHERE func LIKE '%' ORDER BY time DESC",
     "SELECT stack.* FROM event JOIN stack(event.id) AS stack",
     "SELECT * FROM hot",
+    "SELECT *, mine FROM line",
     "SELECT *, own_depth, near_depth, near FROM event WHERE event MATCH '(or (shown own) (shown near))'",
     "SELECT * FROM damage",
 )
