@@ -13,6 +13,7 @@ from .option_values import (
     read_output_size,
     read_paths,
     read_pattern,
+    read_row_count,
     read_run,
     read_runs,
     read_switch,
@@ -238,6 +239,31 @@ INFO = CliCommand(
     },
     (Argument("database", "DB", None, "the database (traces.sqlite)", files=True),),
 )
+ANALYSE = CliCommand(
+    "analyse",
+    (("pytrace analyse [DB] [OPTIONS]", "which lines and functions took the time"),),
+    """\
+Tell which lines and functions took the time. Lines are there if they were recorded:
+pytrace --lines. Own time is without the recorded functions that were called, total time with them.""",
+    {
+        "Options": (
+            _RUN,
+            Option(
+                "--sort", "", "KEY", "own", read_text, "what comes first: own, total, average or count",
+                choices=("own", "total", "average", "count"),
+            ),
+            Option("--file", "", "FILE", "", read_text, "a source file; in text the whole of it", files=True),
+            Option(
+                "--limit", "", "N", None, read_row_count,
+                "lines and functions to show (20 in text, else all)",
+                without=("--file",),
+            ),
+            _format("text", "json", "csv"),
+            _HELP,
+        )
+    },
+    (_DATABASE,),
+)  # fmt: skip
 DIFF = CliCommand(
     "diff",
     (("pytrace diff [A] [B] [OPTIONS]", "what differs between two of them"),),
@@ -256,5 +282,5 @@ Exit status 0: nothing but times; 1: something.""",
         Argument("other", "B", None, "a second database", files=True),
     ),
 )
-COMMANDS = (RECORD, READ, PRINT, SQL, INFO, DIFF)
+COMMANDS = (RECORD, READ, PRINT, SQL, INFO, ANALYSE, DIFF)
 WORDS = tuple(command.name for command in COMMANDS if command.name)

@@ -151,6 +151,12 @@ def read_event_count(text: str) -> int:
     return int(text)
 
 
+def read_row_count(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise ValueError("a number of lines is expected")
+    return int(text)
+
+
 def read_event(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) >= 1 << 63:
         raise ValueError("the id of an event is expected, as --format json shows it")

@@ -57,7 +57,7 @@ class _Print:
         options = self.options
         if options.stack is not None or options.around is not None:
             return self._about(options.around if options.stack is None else options.stack)
-        self.runs = _chosen(self.database, options.run)
+        self.runs = chosen(self.database, options.run)
         query = self._query()
         if options.explain:
             self._explain(query)
@@ -160,7 +160,7 @@ class _Print:
 
         return render.TextRenderer(
             [source for run in self.runs for source in self.database.sources(run.id)],
-            colour=_wants_colour(self.options.color),
+            colour=wants_colour(self.options.color),
             has_arguments=has_arguments,
         )
 
@@ -252,7 +252,7 @@ def _offer_words(database: Database, options: SimpleNamespace, progress: Progres
     if not word:
         return
     try:
-        runs = _chosen(database, options.run)
+        runs = chosen(database, options.run)
         found = offers(word, runs, counter(database.connection(), [run.id for run in runs]))
     except (DatabaseError, apsw.Error):
         return  # the mistake has been told
@@ -271,7 +271,7 @@ def _parsed(text: str) -> Filter | None:
     return parse(text)
 
 
-def _chosen(database: Database, number: int | None) -> list[Run]:
+def chosen(database: Database, number: int | None) -> list[Run]:
     """`number`: None for all runs, 0 for the newest."""
     runs = database.runs()
     if number is None:
@@ -286,7 +286,8 @@ def _chosen(database: Database, number: int | None) -> list[Run]:
     return chosen
 
 
-def _wants_colour(choice: str) -> bool:
+def wants_colour(choice: str) -> bool:
+    """Whether standard output gets colours. choice: auto, always or never."""
     if choice != "auto":
         return choice == "always"
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,4 +1,4 @@
-"""`pytrace read`, `print`, `sql`, `info` and `diff`: their work, exit statuses and messages.
+"""`pytrace read`, `print`, `sql`, `info`, `analyse`, `diff`: their work, exit statuses, messages.
 
 The command line calls it with the arguments after the word. Status 0: the output is complete; 1:
 the doctor found a problem, or two recordings differ; 2: the output is missing or incomplete, and
@@ -176,6 +176,16 @@ def _doctor(options: SimpleNamespace) -> int:
     return int(not is_well(found))
 
 
+# ---- analyse ------------------------------------------------------------------------------
+
+
+def _analyse(options: SimpleNamespace) -> int:
+    """Tells which lines and functions took the time."""
+    from . import analyse
+
+    return analyse.run(options)
+
+
 # ---- diff ---------------------------------------------------------------------------------
 
 
@@ -186,4 +196,4 @@ def _diff(options: SimpleNamespace) -> int:
     return diff.run(options)
 
 
-_RUN = {"read": _read, "print": _print, "sql": _sql, "info": _info, "diff": _diff}
+_RUN = {"read": _read, "print": _print, "sql": _sql, "info": _info, "analyse": _analyse, "diff": _diff}

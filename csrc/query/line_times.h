@@ -37,8 +37,8 @@ void line_times_free(struct line_times *times); /* NULL is fine */
 /* Takes an event into account; they come in the order of time. False: no memory. */
 bool line_times_add(struct line_times *times, const struct scan_at *at);
 
-/* The lines that ran at all, the most own time first; the end of line_times_add. The result lives as
- * long as `times`. False: no memory. */
+/* The lines that ran at all, the most own time first; no event may follow. The result lives as long
+ * as `times`. False: no memory. */
 bool line_times_result(struct line_times *times, const struct line_time **lines, size_t *count);
 
 #endif

@@ -1,28 +1,24 @@
 """The pane about one event: all its facts, with the source around its line as it is on this machine
 now. `detail` is a question, `detail_lines` draws its answer.
-
-The path of the source comes from the recorded program. So only a regular file is opened, only its
-beginning is read, and none of it is run.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from io import BytesIO
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..database import Database
-from ..paths import path_bytes
 from ..query import stack as open_calls
 from ..render import SIGNS, arguments
 from ..rows import Row, Run, text
+from ..source_file import MOST as MOST
+from ..source_file import Excerpt as Excerpt
+from ..source_file import excerpt as excerpt
 from .lines import DisplayOptions, Liner, Pieces, joined, magnitude
 from .navigation import Begun, begun, partner
 from .text import Line, cells, chop, fold
@@ -441,78 +437,3 @@ def _date(at: int) -> str:
 
 def _padded(text: str, width: int) -> str:
     return text + " " * (width - cells(text))
-
-
-MOST = 1 << 20  # bytes of a file that are read
-_LONGEST = 2000  # bytes of a line
-_BEFORE, _AFTER = 5, 10  # lines
-_TAB = 8
-
-
-class Excerpt(NamedTuple):
-    """Lines with their numbers, from 1; `note`: why there are none, or a doubt about them."""
-
-    lines: list[tuple[int, str]]
-    note: str = ""
-
-
-def excerpt(directory: str, file: str, line: int, started: int) -> Excerpt:
-    """The source around a line. directory: the folder of the program's start; started: its time, in
-    ns since 1970. A file that was written later may differ from the code that ran."""
-    if not file or file.startswith("<"):
-        return Excerpt([], f"{file} is not a file" if file else "it is in no file")
-    path = os.path.join(directory, file)
-    try:
-        data, written = _read(path_bytes(path))
-    except FileNotFoundError:
-        return Excerpt([], f"{path} is not there, on this machine")
-    except OSError as error:
-        return Excerpt([], f"{path} cannot be read: {error.strerror}")
-    except ValueError:  # a null byte, or a letter that this locale lacks
-        return Excerpt([], f"{path} is no name of a file")
-    whole = len(data) <= MOST
-    lines = data[:MOST].splitlines() or [b""] * (line == 1)  # an empty module begins there
-    if not 1 <= line <= len(lines):
-        if whole:
-            return Excerpt([], f"{path} has {len(lines)} lines now, and no line {line}")
-        return Excerpt([], f"{path} is too large: line {line} is not in its first {MOST >> 20} MiB")
-    encoding = _encoding(data)
-    first = max(line - _BEFORE, 1)
-    around = lines[first - 1 : line + _AFTER]
-    note = "the file was written after the recording began: this may not be what ran"
-    return Excerpt(
-        [(number, _decoded(each, encoding)) for number, each in enumerate(around, first)],
-        note if written > started else "",
-    )
-
-
-def _read(path: bytes) -> tuple[bytes, int]:
-    """The beginning of a regular file, a byte longer than MOST if there is more; and the time of
-    its last change, in ns since 1970. Raises OSError, ValueError."""
-    if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe or a device may change it
-        raise OSError(0, "it is not a file", path)
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    with open(descriptor, "rb") as opened:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):  # another one meanwhile
-            raise OSError(0, "it is not a file", path)
-        return opened.read(MOST + 1), status.st_mtime_ns
-
-
-def _encoding(data: bytes) -> str:
-    """The encoding, found as by Python: in the file's first lines."""
-    from tokenize import detect_encoding
-
-    try:
-        return detect_encoding(BytesIO(data[: 2 * _LONGEST]).readline)[0]
-    except (SyntaxError, ValueError, LookupError):
-        return "utf-8"
-
-
-def _decoded(line: bytes, encoding: str) -> str:
-    """A line without tabs, cut far to the right."""
-    try:
-        text = line[:_LONGEST].decode(encoding, "replace")
-    except (LookupError, ValueError):  # an encoding that is not of texts, or that replaces nothing
-        text = line[:_LONGEST].decode("utf-8", "replace")
-    return text.expandtabs(_TAB)

@@ -157,7 +157,10 @@ class _Oracle:
 
 def _is_inner(one: Stretch, stretches: list[Stretch]) -> bool:
     return any(
-        other is not one and other.thread == one.thread and other.begin < one.begin and other.forgotten > one.end
+        other is not one
+        and other.thread == one.thread
+        and other.begin < one.begin
+        and other.forgotten > one.end
         for other in stretches
     )
 
