@@ -15,6 +15,7 @@ struct known {
 /* What is known of a call. It belongs to the place of the call among the open calls, which later
  * calls use, too, and while a generator is suspended, to generators.h. */
 struct call_lines {
+    const struct variables *variables; /* compared only: of the call's code */
     const void *frame;     /* compared only; NULL: nothing is known yet */
     const uint8_t *behind; /* the end of its last record */
     uint64_t chunk;        /* the one that has all of its variables; see chunk_of */
@@ -58,6 +59,15 @@ static uint64_t hash_of(const uint8_t *p, const uint8_t *end, bool deep)
 
 /* ---- what is known of a call ---------------------------------------------------------------- */
 
+/* The call's own; NULL: what is there is another call's, as this one began unseen. */
+static struct call_lines *own_lines(const struct open_call *call, const struct variables *variables)
+{
+    struct call_lines *lines = call->lines;
+    bool own = lines != NULL && lines->variables == variables && lines->room >= variables->count;
+    return own ? lines : NULL;
+}
+
+/* A new call's. */
 static struct call_lines *lines_of(struct open_call *call, unsigned count)
 {
     struct call_lines *lines = call->lines;
@@ -76,17 +86,21 @@ static struct call_lines *lines_of(struct open_call *call, unsigned count)
 void lines_entered(struct thread *thread, struct open_call *call, const struct code_info *info,
                    const compat_frame *frame, bool begins, bool stored)
 {
+    const struct variables *variables = info->more->variables;
     void **kept = begins ? NULL : generators_kept(frame);
+    struct call_lines *lines;
     if (kept != NULL && *kept != NULL) {
         void *other = call->lines;
         call->lines = *kept;
         *kept = other;
-        ((struct call_lines *)call->lines)->behind = NULL; /* other code has run */
-        return;
+        if ((lines = own_lines(call, variables)) != NULL) {
+            lines->behind = NULL; /* other code has run */
+            return;
+        }
     }
-    struct call_lines *lines = lines_of(call, info->more->variables->count);
-    if (lines == NULL)
+    if ((lines = lines_of(call, variables->count)) == NULL)
         return;
+    lines->variables = variables;
     lines->frame = NULL;
     lines->line = 0;
     lines->chunk = begins && stored ? chunk_of(thread) : 0;
@@ -340,7 +354,7 @@ void lines_reached(struct thread *thread, PyCodeObject *code, const struct code_
         stream_went_down(&thread->stream);
         depth_changed = true;
     }
-    struct call_lines *lines = call->lines;
+    struct call_lines *lines = own_lines(call, info->more->variables);
     if (UNLIKELY(lines == NULL))
         return;
     record(thread, lines, info, frame, line, time, true, depth_changed);
@@ -350,7 +364,7 @@ void lines_reached(struct thread *thread, PyCodeObject *code, const struct code_
 void lines_before_end(struct thread *thread, struct open_call *call, const struct code_info *info,
                       const compat_frame *frame, uint64_t time)
 {
-    struct call_lines *lines = call->lines;
+    struct call_lines *lines = own_lines(call, info->more->variables);
     if (lines == NULL || frame == NULL || lines->frame != frame || lines->line == 0 || !recorder.values)
         return;
     record(thread, lines, info, frame, lines->line, time, false, false);

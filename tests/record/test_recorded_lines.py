@@ -504,3 +504,31 @@ with pytracer.trace(lines=True, output="part.sqlite", quiet=True):
     assert [(event.line, event.values) for event in part.of("line", func="f")] == [
         (4, {}), (5, {"m": "3"}), (4, {}), (5, {"m": "5"}),
     ]  # fmt: skip
+
+
+def test_a_call_that_began_unseen_has_nothing_of_another(record: Record) -> None:
+    """Its frame lies where that of a recorded call was."""
+    recording = record(
+        "import pytracer\n"
+        "options = dict(lines=True, output='part.sqlite', quiet=True)\n"
+        "def first():\n"
+        "    x = 1\n"
+        "    return x\n"
+        "def unseen():\n"
+        + "".join(f"    v{i} = [{i}]\n" for i in range(500))
+        + "    block = pytracer.trace(**options)\n"
+        "    block.__enter__()\n"
+        "    return block\n"
+        "for round in range(3):\n"
+        "    with pytracer.trace(**options):\n"
+        "        first()\n"
+        "    block = unseen()\n"
+        "    first()\n"
+        "    block.__exit__(None, None, None)\n",
+        "--no-values",
+    )
+    done = run([sys.executable, str(recording.script)], recording.script.parent)
+    assert done.returncode == 0, done.stderr
+    part = Recording(0, "", "", recording.script.with_name("part.sqlite"), recording.script)
+    lines = [(event.func, event.values) for event in part.of("line")]
+    assert lines == [("first", {}), ("first", {"x": "1"})] * 6
