@@ -28,6 +28,7 @@ static PyTypeObject callback_type = {
 
 static PyObject *disable; /* sys.monitoring.DISABLE */
 static int tool = -1;     /* our tool id */
+static PyObject *set_local_events; /* sys.monitoring's, whatever the program puts in its place */
 static unsigned installed; /* how often */
 static int line_events;    /* their masks */
 
@@ -158,8 +159,11 @@ CALLBACK(on_line) /* LINE: code, line */
 {
     READY(2, 0, true);
     const compat_frame *frame = hook_frame(code);
-    if (LIKELY(frame != NULL && info->lines))
-        lines_reached(thread, code, info, frame, (int)PyLong_AsLong(args[1]), record_now(thread));
+    int64_t line;
+    if (UNLIKELY(!PyLong_CheckExact(args[1])))
+        return wrong_arguments();
+    if (LIKELY(frame != NULL && info->lines) && compat_long_compact(args[1], &line))
+        lines_reached(thread, code, info, frame, (int)line, record_now(thread));
     Py_RETURN_NONE;
 }
 
@@ -169,15 +173,18 @@ CALLBACK(on_jump) /* JUMP: code, offset, destination */
 {
     READY(3, 0, true);
     const compat_frame *frame = hook_frame(code);
-    if (UNLIKELY(frame == NULL || !info->lines))
+    int64_t from, to;
+    if (UNLIKELY(!PyLong_CheckExact(args[1]) || !PyLong_CheckExact(args[2])))
+        return wrong_arguments();
+    if (UNLIKELY(frame == NULL || !info->lines) || !compat_long_compact(args[1], &from) ||
+        !compat_long_compact(args[2], &to))
         Py_RETURN_NONE;
-    int from = (int)PyLong_AsLong(args[1]), to = (int)PyLong_AsLong(args[2]);
     struct variables *variables = info->more->variables;
     if (variables->jump_from != from || variables->jump_line <= 0) {
-        int line = to < from ? PyCode_Addr2Line(code, from) : 0;
-        if (line <= 0 || PyCode_Addr2Line(code, to) != line)
+        int line = to < from ? PyCode_Addr2Line(code, (int)from) : 0;
+        if (line <= 0 || PyCode_Addr2Line(code, (int)to) != line)
             return Py_NewRef(disable);
-        variables->jump_from = from;
+        variables->jump_from = (int)from;
         variables->jump_line = line;
     }
     lines_reached(thread, code, info, frame, variables->jump_line, record_now(thread));
@@ -273,7 +280,9 @@ static int listen_to_lines(PyCodeObject *code, struct code_more *more)
     if (more->listening == installed)
         return 0;
     more->listening = installed;
-    return call_monitoring("set_local_events", "(Oi)", tool, code, line_events);
+    PyObject *result = PyObject_CallFunction(set_local_events, "iOi", tool, code, line_events);
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
 }
 
 static int open_gate(void)
@@ -383,6 +392,9 @@ static int install(bool gate)
         return -1;
     }
     if (disable == NULL && (disable = PyObject_GetAttrString(monitoring(), "DISABLE")) == NULL)
+        return -1;
+    if (set_local_events == NULL &&
+        (set_local_events = PyObject_GetAttrString(monitoring(), "set_local_events")) == NULL)
         return -1;
     if (closed_watch() < 0)
         return -1;

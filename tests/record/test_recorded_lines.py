@@ -436,6 +436,42 @@ os.waitpid(pid, 0)
     + "\n    def g():\n        return "
     + " + ".join(f"n{i}[0]" for i in range(300))
     + "\n    n0[0] = 1\n    return g()\nprint(f())\n",
+    "a false sys.monitoring": """
+import sys
+ran = []
+class False_:
+    def __getattr__(self, name):
+        ran.append(name)
+        return getattr(real, name)
+real = getattr(sys, "monitoring", None)
+sys.monitoring = False_()
+def f():
+    x = 1
+    return x
+f()
+print(ran)
+""",
+    "our callbacks": """
+import sys
+def f():
+    x = 1
+    return x
+f()
+monitoring = getattr(sys, "monitoring", None)
+tools = [tool for tool in range(6) if monitoring and monitoring.get_tool(tool) == "pytrace"]
+for tool in tools:
+    for event in (monitoring.events.LINE, monitoring.events.JUMP):
+        ours = monitoring.register_callback(tool, event, None)
+        own = sys._getframe().f_code
+        wrong = [(), (own,), (own, "x"), (own, 1 << 70), (1, 2), (own, "x", None), (own, 1 << 70, 1)]
+        for args in wrong:
+            try:
+                ours(*args)
+            except TypeError:
+                pass
+        monitoring.register_callback(tool, event, ours)
+y = f()
+""",
     "ends": """
 import sys, gc, weakref
 class Thing:
