@@ -219,10 +219,11 @@ def fish(commands: Commands) -> str:
             parts += [f"-s {option.short[1:]}"] * bool(option.short)
             parts.append(f"-l {option.key}")
             if option.metavar:
-                parts.append("-r -F" if option.files else "-x" if option.alone is None else "")
+                # fish offers words behind a flag only if one has to follow
+                parts.append("-r -F" if option.files or option.alone is not None else "-x")
             if option.choices:
                 parts.append(f"-a '{' '.join(option.choices)}'")
-            lines.append(" ".join([*filter(None, parts), f"-d {_fish(option.help)}"]))
+            lines.append(" ".join([*parts, f"-d {_fish(option.help)}"]))
     return _FISH.format(
         words=" ".join(command.name for command in _words(commands)),
         with_values=" ".join(_with_values(_recording(commands).options)),
