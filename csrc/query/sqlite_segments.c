@@ -48,7 +48,7 @@ static bool code_may_match(struct code_answers *codes, uint32_t number)
 /* False: no function in the segment can match. */
 static bool codes_may_match(struct code_answers *codes, struct string summary)
 {
-    const uint8_t *p = (const uint8_t *)summary.text, *end = p + summary.size;
+    const uint8_t *p = (const uint8_t *)summary.text, *end = p ? p + summary.size : p;
     struct summary_code code = {0};
     bool bad = false;
 
@@ -61,7 +61,7 @@ static bool codes_may_match(struct code_answers *codes, struct string summary)
 /* False: no event in the segment is of own code. */
 static bool may_have_own(const struct run_definitions *run, struct string summary)
 {
-    const uint8_t *p = (const uint8_t *)summary.text, *end = p + summary.size;
+    const uint8_t *p = (const uint8_t *)summary.text, *end = p ? p + summary.size : p;
     struct summary_code code = {0};
     bool bad = false;
 

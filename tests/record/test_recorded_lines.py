@@ -388,7 +388,8 @@ if sys.version_info >= (3, 12):
     print(lines)
 """,
     "threads": """
-import threading, os
+import threading, os, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of forks while a thread is just ending
 def shared(n):
     items = []
     for i in range(n):

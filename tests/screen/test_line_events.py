@@ -118,8 +118,13 @@ def test_the_pane(reader: Reader) -> None:
     assert r"""  x\x1b[31m"\u202e\  str       'a\nb'""" in shown
 
 
-def test_the_editor_opens_at_the_line(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VISUAL", "vi")
+def test_the_editor_opens_at_the_line(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    editor = tmp_path / "vi"
+    editor.write_text("#!/bin/sh\n")
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
     monkeypatch.delenv("EDITOR", raising=False)
     at(all_shown(reader), LINES[4])
     (effect,) = reader.press("v")
