@@ -30,13 +30,10 @@ class Excerpt(NamedTuple):
 def excerpt(directory: str, file: str, line: int, started: int) -> Excerpt:
     """The source around a line. directory: the folder of the program's start; started: its time, in
     ns since 1970. A file that was written later may differ from the code that ran."""
-    if not file or file.startswith("<"):
-        return Excerpt([], f"{file} is not a file" if file else "it is in no file")
-    path = os.path.join(directory, file)
-    try:
-        data, written = _read(path_bytes(path))
-    except (OSError, ValueError) as error:
-        return Excerpt([], _why_not(path, error))
+    opened = _open(directory, file)
+    if isinstance(opened, Excerpt):
+        return opened
+    path, data, written = opened
     is_whole = len(data) <= MOST
     lines = data[:MOST].splitlines() or [b""] * (line == 1)  # an empty module begins there
     if not 1 <= line <= len(lines):
@@ -54,18 +51,26 @@ def excerpt(directory: str, file: str, line: int, started: int) -> Excerpt:
 
 def whole(directory: str, file: str, started: int) -> Excerpt:
     """All lines of a file; see `excerpt`."""
-    if not file or file.startswith("<"):
-        return Excerpt([], f"{file} is not a file" if file else "it is in no file")
-    path = os.path.join(directory, file)
-    try:
-        data, written = _read(path_bytes(path))
-    except (OSError, ValueError) as error:
-        return Excerpt([], _why_not(path, error))
+    opened = _open(directory, file)
+    if isinstance(opened, Excerpt):
+        return opened
+    path, data, written = opened
     encoding = _encoding(data)
     lines = [(number, _decoded(each, encoding)) for number, each in enumerate(data[:MOST].splitlines(), 1)]
     if len(data) > MOST:
         return Excerpt(lines, f"these are the first {MOST >> 20} MiB of {path}")
     return Excerpt(lines, _LATER if written > started else "")
+
+
+def _open(directory: str, file: str) -> tuple[str, bytes, int] | Excerpt:
+    """The path, and what `_read` finds there; or the excerpt that says why there is nothing."""
+    if not file or file.startswith("<"):
+        return Excerpt([], f"{file} is not a file" if file else "it is in no file")
+    path = os.path.join(directory, file)
+    try:
+        return path, *_read(path_bytes(path))
+    except (OSError, ValueError) as error:
+        return Excerpt([], _why_not(path, error))
 
 
 def _why_not(path: str, error: OSError | ValueError) -> str:
