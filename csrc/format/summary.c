@@ -234,10 +234,11 @@ static bool level_is_own(const struct summary_maker *maker, const uint8_t *open,
     return 1 + (size_t)level / 8 < open_size && open[1 + level / 8] >> level % 8 & 1;
 }
 
-/* An event that is known, and the open calls before it. */
+/* The last event that is known, and the open calls before it. */
 struct last {
-    const uint8_t *record; /* NULL: there is none */
+    const uint8_t *record; /* NULL: `flags` are known already */
     int64_t open;
+    uint8_t flags; /* of enum open_flag */
 };
 
 static uint8_t open_flags(const struct summary_maker *maker, const uint8_t *open, size_t open_size,
@@ -246,7 +247,7 @@ static uint8_t open_flags(const struct summary_maker *maker, const uint8_t *open
     struct event event;
 
     if (!last->record || event_head(last->record, (size_t)(end - last->record), &event) < 0)
-        return open[0];
+        return last->flags;
     int64_t level = last->open - !(EVENT_ENTERS >> event.kind & 1);
     if (event.kind == EVENT_LOST || is_own(maker, event.code))
         return OPEN_AFTER_OWN | OPEN_AFTER_NEAR;
@@ -444,7 +445,7 @@ bool summary_make(struct summary_maker *maker, const uint8_t *body, size_t size,
 {
     const uint8_t *p = body, *end = size ? body + size : body;
     struct tally tally = {.open = base_depth};
-    struct last last = {NULL, 0};
+    struct last last = {.flags = open[0]};
     uint32_t *levels = maker->levels;
     bool memory = true;
 
@@ -452,7 +453,7 @@ bool summary_make(struct summary_maker *maker, const uint8_t *body, size_t size,
     while (p < end && memory) {
         struct head head;
         if (read_usual(p, end, &head)) {
-            last = (struct last){p, tally.open};
+            last = (struct last){p, tally.open, 0};
             p = head.next;
             move(&tally, levels, head.motion, head.code);
             if (__builtin_expect(head.span > tally.longest, 0) && head.motion & LEAVES)
@@ -467,13 +468,15 @@ bool summary_make(struct summary_maker *maker, const uint8_t *body, size_t size,
                 break;
             motion = motions[WIRE_TAG(event.kind, WIRE_VARINT)] | 1u << event.kind;
             if (event.has_depth) {
+                if (last.record && !event_is_known(event.kind)) /* while its caller is still there */
+                    last = (struct last){.flags = open_flags(maker, open, open_size, &last, end)};
                 if (tally.events)
                     reach(&tally);
                 forget_levels(maker, tally.open, event.depth);
                 tally.open = event.depth;
             }
             if (event_is_known(event.kind))
-                last = (struct last){record, tally.open};
+                last = (struct last){record, tally.open, 0};
             move(&tally, levels, motion, event.code);
             if (motion & LEAVES)
                 take_duration(&tally, event.has_elapsed ? event.elapsed : event.time);
