@@ -170,6 +170,21 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
             "event": "the event in question: `stack(ID)` is `stack WHERE event = ID`",
         },
     ),
+    "variable": (
+        "`variable(ID)` has the variables of an event's function as they were at the event; of a `line`,\n"
+        "before it ran. They are known where the function's lines were recorded (`pytrace --lines`); else\n"
+        "these are the arguments of its call. All of it comes from the event's segment: there is no row if\n"
+        "that has no line of the function before the event.",
+        {
+            "position": "the order in which the function has its variables",
+            "name": "of the variable",
+            "value": "as `repr` shows it, cut if it is long",
+            "type": "bare for built-in types, else `module.qualname`",
+            "changed": "id of the event that has this value as news; NULL: it is in an earlier segment",
+            "event": "the event in question: `variable(ID)` is `variable WHERE event = ID`",
+            "items": "JSON text: the items of a container, the attributes of an object, as objects with `name` (`[0]`, `['key']`, `user`), `value`, `type`, and `items` if they have some; NULL: there are none",
+        },
+    ),
     "hot": (
         "A row is a function; the most own time comes first. Each query goes through all events of its runs.\n"
         "`hot MATCH` takes a condition, as `event MATCH` does: it counts the calls that begin or end with an\n"
@@ -307,6 +322,8 @@ WHERE event MATCH '(and (any (and (= name "user") (= text "bob"))) (any (and (= 
 ORDER BY time""",
     "Exceptions, counted": """
 SELECT type, value, count(*) AS times FROM exceptions WHERE kind = 'raise' GROUP BY type, value ORDER BY times DESC""",
+    "The variables at an event": """
+SELECT name, value, type FROM variable(262144) ORDER BY position""",
     "The stack at an event": """
 SELECT stack.depth, event.func, event.args FROM stack(262144) JOIN event ON event.id = stack.id
 ORDER BY stack.depth""",
@@ -344,7 +361,7 @@ def in_scan(connection: apsw.Connection, name: str, column: str) -> str:
         sql = f'EXPLAIN QUERY PLAN SELECT 1 FROM {name} WHERE "{column}" {condition} {value}'
         try:
             plan = connection.execute(sql).fetchall()
-        except apsw.SQLError:  # stack(ID) without its event
+        except apsw.SQLError:  # stack(ID), variable(ID) without the event
             continue
         if any(f":{column}{planned}" in str(step[-1]) for step in plan):
             taken.append(condition)

@@ -42,7 +42,7 @@ _MOMENT = 0.002  # s, for more rows once there are enough
 _SHAPES: dict[str, Any] = {"i": int, "n": int | None, "b": bytes}
 # Names that have to be tables in the file, and names that only the extension may have.
 _STORED = ("run", "process", "thread", "code", "type", "segment")
-_MADE = ("event", "argument", "call", "stack", "hot", "line", "damage", "skipped")
+_MADE = ("event", "argument", "call", "stack", "hot", "line", "variable", "damage", "skipped")
 _FLOCK = "hhqqi4x"  # struct flock
 _SHARED_LOCKS = (0x40000002, 510)  # where each connection in WAL mode has a lock; their number
 _TASKS = 1  # of segment.kinds: SUMMARY_TASKS

@@ -6,6 +6,7 @@ TABLES = {
     "argument": "arguments, return values and exceptions of the events",
     "call": "calls with their caller, their duration and what came of them",
     "stack": "stack(ID): the calls that were open at an event",
+    "variable": "variable(ID): the variables of an event's function, as they were then (--lines)",
     "hot": "functions: calls and times; those with the most own time first",
     "line": "lines: runs and times; those with the most own time first (--lines)",
     "slowest": "calls that ended, the longest first (a view)",

@@ -1,6 +1,7 @@
 /* An event's arguments as JSON; see arguments.h. */
 #include "query/arguments.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/array.h"
@@ -238,5 +239,74 @@ bool arguments_json(struct text_buffer *buffer, const struct event *event, const
             (text_has_attributes(&argument.value, names) && !put_attributes(buffer, &argument.value, names)) ||
             !put_plain(buffer, "}"))
             return false;
+    return put_plain(buffer, "]");
+}
+
+/* "[0]", "['key']", "user": as one would write it behind the value. */
+static bool put_item_name(struct text_buffer *buffer, const struct value *value, const struct value *key,
+                          const struct string *name, uint32_t position, const struct text_names *names)
+{
+    char number[16];
+
+    if (name)
+        return put_json(buffer, name->text, name->size);
+    size_t start = buffer->size;
+    if (!put_plain(buffer, "["))
+        return false;
+    if (value->container == CONTAINER_DICT) {
+        if (!text_append(buffer, text_value, key, names))
+            return false;
+    } else {
+        snprintf(number, sizeof number, "%u", position);
+        if (!put_plain(buffer, number))
+            return false;
+    }
+    return put_plain(buffer, "]") && quote_from(buffer, start);
+}
+
+static bool put_item(struct text_buffer *buffer, const struct value *value, const struct value *key,
+                     const struct string *name, uint32_t position, const struct value *item,
+                     const struct text_names *names)
+{
+    return put_plain(buffer, position ? ", {\"name\": " : "{\"name\": ") &&
+           put_item_name(buffer, value, key, name, position, names) && put_plain(buffer, ", \"value\": ") &&
+           put_text(buffer, text_value, item, names) && put_plain(buffer, ", \"type\": ") &&
+           put_text(buffer, text_type, item, names) &&
+           (!value_has_items(item, names) ||
+            (put_plain(buffer, ", \"items\": ") && items_json(buffer, item, names))) &&
+           put_plain(buffer, "}");
+}
+
+bool value_has_items(const struct value *value, const struct text_names *names)
+{
+    if (value->content == VALUE_ADDRESS)
+        return text_has_attributes(value, names);
+    return value->content == VALUE_CONTAINER && value->container != CONTAINER_PARTS && value->item_count;
+}
+
+bool items_json(struct text_buffer *buffer, const struct value *value, const struct text_names *names)
+{
+    bool pairs = value->container == CONTAINER_DICT && value->content == VALUE_CONTAINER;
+    struct attribute_walk attributes = {0};
+    const uint8_t *cursor = NULL;
+    struct string name;
+    struct value key = {0}, item;
+    uint32_t position = 0;
+
+    if (!put_plain(buffer, "["))
+        return false;
+    if (value->content == VALUE_ADDRESS) {
+        while (attribute_next(&attributes, value, names, &name, &item))
+            if (!put_item(buffer, value, NULL, &name, position++, &item, names))
+                return false;
+    } else {
+        while ((!pairs || value_item(value, &cursor, &key)) && value_item(value, &cursor, &item)) {
+            bool named = value->container == CONTAINER_TUPLE && value->type && names && names->field_name;
+            const struct string *field =
+                named ? names->field_name(names->context, value->type, position) : NULL;
+            if (!put_item(buffer, value, &key, field, position++, &item, names))
+                return false;
+        }
+    }
     return put_plain(buffer, "]");
 }

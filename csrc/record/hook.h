@@ -170,7 +170,7 @@ HOT void hook_leave_code(struct thread *thread, PyCodeObject *code, struct code_
         else if (call->since == call->start)
             generators_suspended(frame ? frame : hook_frame(code), call->start);
         if (kind == EVENT_YIELD && info->lines)
-            lines_suspended(call, frame ? frame : hook_frame(code));
+            lines_suspended(call, info, frame ? frame : hook_frame(code));
     }
     hook_leave(thread, call, info, kind, value, encoded, false, now);
     if (UNLIKELY(info->coroutine))

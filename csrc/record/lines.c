@@ -15,7 +15,7 @@ struct known {
 /* What is known of a call. It belongs to the place of the call among the open calls, which later
  * calls use, too, and while a generator is suspended, to generators.h. */
 struct call_lines {
-    const struct variables *variables; /* compared only: of the call's code */
+    struct variables *variables; /* of the call's code; mostly compared only */
     const void *frame;     /* compared only; NULL: nothing is known yet */
     const uint8_t *behind; /* the end of its last record */
     uint64_t chunk;        /* the one that has all of its variables; see chunk_of */
@@ -86,7 +86,7 @@ static struct call_lines *lines_of(struct open_call *call, unsigned count)
 void lines_entered(struct thread *thread, struct open_call *call, const struct code_info *info,
                    const compat_frame *frame, bool begins, bool stored)
 {
-    const struct variables *variables = info->more->variables;
+    struct variables *variables = info->more->variables;
     void **kept = begins ? NULL : generators_kept(frame);
     struct call_lines *lines;
     if (kept != NULL && *kept != NULL) {
@@ -95,6 +95,9 @@ void lines_entered(struct thread *thread, struct open_call *call, const struct c
         *kept = other;
         if ((lines = own_lines(call, variables)) != NULL) {
             lines->behind = NULL; /* other code has run */
+            if (variables->suspended != lines)
+                lines->chunk = 0;
+            variables->suspended = NULL;
             return;
         }
     }
@@ -106,7 +109,7 @@ void lines_entered(struct thread *thread, struct open_call *call, const struct c
     lines->chunk = begins && stored ? chunk_of(thread) : 0;
 }
 
-void lines_suspended(struct open_call *call, const compat_frame *frame)
+void lines_suspended(struct open_call *call, const struct code_info *info, const compat_frame *frame)
 {
     void **kept = generators_kept(frame);
     if (kept == NULL)
@@ -114,6 +117,7 @@ void lines_suspended(struct open_call *call, const compat_frame *frame)
     void *other = *kept;
     *kept = call->lines;
     call->lines = other;
+    info->more->variables->suspended = *kept;
 }
 
 /* ---- a record ------------------------------------------------------------------------------- */

@@ -6,6 +6,9 @@
  * for now, and, if other code may have run, containers and objects with attributes. A value whose
  * bytes are the same as before is not written. In a chunk where nothing is known of a call yet, all
  * of its variables are written; `changed` says which of them are news.
+ *
+ * No record tells which generator is resumed. A reader takes the one of its code that was suspended
+ * last in the chunk; if it is another, its next line has all of its variables, too.
  */
 #ifndef PYTRACE_LINES_H
 #define PYTRACE_LINES_H
@@ -23,6 +26,6 @@ void lines_reached(struct thread *thread, PyCodeObject *code, const struct code_
 void lines_before_end(struct thread *thread, struct open_call *call, const struct code_info *info,
                       const compat_frame *frame, uint64_t time);
 /* It is suspended now. */
-void lines_suspended(struct open_call *call, const compat_frame *frame);
+void lines_suspended(struct open_call *call, const struct code_info *info, const compat_frame *frame);
 
 #endif

@@ -13,7 +13,7 @@ from pytracer.reader.database import extension_path
 from test_sql_damage import run_python, write
 
 READ = ("run", "process", "thread", "code", "type", "segment")
-MADE = ("event", "argument", "call", "hot", "line", "stack(262144)")
+MADE = ("event", "argument", "call", "hot", "line", "stack(262144)", "variable(262144)")
 
 ASK = """
 import sys
