@@ -142,7 +142,7 @@ static bool add(struct found *found, const struct run_code *code, uint32_t numbe
         return true;
     if (!array_reserve(&found->all, &found->capacity, found->count + 1, sizeof *found->all))
         return false;
-    if (!name.text && number < code->variable_count)
+    if (number < code->variable_count)
         name = code->variables[number];
     found->all[found->count++] =
         (struct frame_variable){.number = number, .name = name, .value = *value, .set = set, .known = known};
@@ -194,17 +194,19 @@ static bool add_line(struct found *found, const struct run_code *code, const str
 static bool collect(const struct walk *walk, const uint8_t *end, const struct run_definitions *run, uint32_t code,
                     uint32_t last, struct found *found)
 {
-    bool ended = false;
+    bool has_all = false;
 
-    while (last && !ended) {
+    while (last) {
         const struct told *told = &walk->told[last - 1];
         struct event event;
         if (event_decode(told->record, (size_t)(end - told->record), &event) < 0 || event.code != code)
             break;
+        if (has_all && event.kind != EVENT_CALL)
+            break; /* the first line has all but the arguments */
         last = told->before;
         bool done = event.kind == EVENT_CALL
                         ? add_call(found, run_code_find(run, code), told, &event)
-                        : add_line(found, run_code_find(run, code), told, &event, &ended);
+                        : add_line(found, run_code_find(run, code), told, &event, &has_all);
         if (!done)
             return false;
     }

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from pytracer.reader.database import Database, text
 
 from line_programs import PROGRAMS
 from recorded import FIND_DUMPER
@@ -17,6 +18,7 @@ from recording import PYTRACE, Record, Recording, run
 
 Line = tuple[str, int, dict[str, str]]
 
+NAME, VALUE = "CAST(name AS BLOB)", "CAST(value AS BLOB)"
 ORACLE = str(Path(__file__).parents[1] / "support" / "line_oracle.py")
 
 
@@ -35,13 +37,22 @@ def lines_of(recording: Recording) -> list[Line]:
     ]
 
 
-def lines_told(recording: Recording) -> list[Line]:
-    """What the oracle says of the same script."""
+def told(recording: Recording) -> list[tuple[Line, dict[str, str]]]:
+    """What the oracle says of the same script: the lines, and all variables at each."""
     output = recording.database.with_suffix(".json")
     done = run([sys.executable, ORACLE, str(recording.script), str(output)], recording.script.parent)
     assert done.returncode == 0, done.stderr
-    told = json.loads(output.read_text())
-    return [(func, line, {name: plain(text) for name, text in found.items()}) for func, line, found in told]
+    return [
+        (
+            (func, line, {name: plain(text) for name, text in changed.items()}),
+            {name: plain(text) for name, text in variables.items()},
+        )
+        for func, line, changed, variables in json.loads(output.read_text())
+    ]
+
+
+def lines_told(recording: Recording) -> list[Line]:
+    return [line for line, _ in told(recording)]
 
 
 def assert_same(found: list[Line], told: list[Line]) -> None:
@@ -62,6 +73,21 @@ def test_lines_and_variables_are_those_of_settrace(record: Record, name: str) ->
     assert_same(lines_of(recording), lines_told(recording))
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_all_variables_at_a_line_are_those_of_settrace(record: Record, name: str) -> None:
+    recording = record(PROGRAMS[name], "--lines", "--attributes", "0")
+    database = Database(str(recording.database))
+    for event, (line, variables) in zip(recording.of("line"), told(recording), strict=True):
+        rows = database.query("bb", f"SELECT {NAME}, {VALUE} FROM variable(?) ORDER BY position", (event.id,))
+        found = {text(name): plain(text(value)) for name, value in rows}
+        for each in found, variables:
+            each.pop(".0", None)  # the iterator of a comprehension
+        if line[0].endswith("A"):  # settrace has no free variables of a class body
+            found = {name: value for name, value in found.items() if name in variables}
+        cut = {name for name, value in found.items() if "..." in value}
+        assert {**found, **dict.fromkeys(cut)} == {**variables, **dict.fromkeys(cut)}, (event.id, line)
+
+
 def test_lines_of_others_are_recorded_if_asked_for(record: Record) -> None:
     source = "import textwrap\nx = textwrap.dedent(' a')\n"
     assert {event.file for event in record(source, "--lines").events if event.kind == "line"} == {
@@ -74,10 +100,10 @@ def test_lines_of_others_are_recorded_if_asked_for(record: Record) -> None:
 
 def test_lines_without_values(record: Record) -> None:
     recording = record(PROGRAMS["loops"], "--lines", "--no-values")
-    told = [(func, line) for func, line, _ in lines_told(recording)]
+    expected = [(func, line) for func, line, _ in lines_told(recording)]
     places = [(event.func, event.line) for event in recording.of("line")]
-    assert set(places) == set(told)
-    assert len(places) <= len(told)  # the same without the changes before an end
+    assert set(places) == set(expected)
+    assert len(places) <= len(expected)  # the same without the changes before an end
     assert all(not event.args for event in recording.of("line"))
 
 
