@@ -264,6 +264,28 @@ pytrace --lines. Own time is without the recorded functions that were called, to
     },
     (_DATABASE,),
 )  # fmt: skip
+REPLAY = CliCommand(
+    "replay",
+    (("pytrace replay [DB] [OPTIONS]", "walk through what happened, forwards and backwards"),),
+    """\
+Walk through a recorded program as in a debugger, forwards and backwards: h shows the keys. Lines
+and variables are there if they were recorded: pytrace --lines.""",
+    {
+        "Options": (
+            Option("--run", "", "N", "newest", read_run, "which recording"),
+            Option(
+                "--at", "", "TIME|ID", "", read_text,
+                "where to begin: an event's id, or a time as +1.5s, -2m, 12:03:04.5, 2026-11-22",
+            ),
+            Option(
+                "--dap", "", "", None, bool,
+                "speak the Debug Adapter Protocol on standard input and output, for an editor",
+            ),
+            _HELP,
+        )
+    },
+    (_DATABASE,),
+)  # fmt: skip
 DIFF = CliCommand(
     "diff",
     (("pytrace diff [A] [B] [OPTIONS]", "what differs between two of them"),),
@@ -282,5 +304,5 @@ Exit status 0: nothing but times; 1: something.""",
         Argument("other", "B", None, "a second database", files=True),
     ),
 )
-COMMANDS = (RECORD, READ, PRINT, SQL, INFO, ANALYSE, DIFF)
+COMMANDS = (RECORD, READ, PRINT, SQL, INFO, REPLAY, ANALYSE, DIFF)
 WORDS = tuple(command.name for command in COMMANDS if command.name)

@@ -1,4 +1,4 @@
-"""`pytrace read`, `print`, `sql`, `info`, `analyse`, `diff`: their work, exit statuses, messages.
+"""`pytrace read`, `print`, `sql`, `info`, `replay`, `analyse`, `diff`: their work, exit statuses, messages.
 
 The command line calls it with the arguments after the word. Status 0: the output is complete; 1:
 the doctor found a problem, or two recordings differ; 2: the output is missing or incomplete, and
@@ -176,6 +176,18 @@ def _doctor(options: SimpleNamespace) -> int:
     return int(not is_well(found))
 
 
+# ---- replay -------------------------------------------------------------------------------
+
+
+def _replay(options: SimpleNamespace) -> int:
+    """Walks through a recording: on a screen, or for an editor that speaks the protocol."""
+    if options.run is None:
+        raise UsageError("a replay is of one run: give its number, or leave --run out for the newest")
+    from .replay import main
+
+    return main.run(options)
+
+
 # ---- analyse ------------------------------------------------------------------------------
 
 
@@ -196,4 +208,12 @@ def _diff(options: SimpleNamespace) -> int:
     return diff.run(options)
 
 
-_RUN = {"read": _read, "print": _print, "sql": _sql, "info": _info, "analyse": _analyse, "diff": _diff}
+_RUN = {
+    "read": _read,
+    "print": _print,
+    "sql": _sql,
+    "info": _info,
+    "replay": _replay,
+    "analyse": _analyse,
+    "diff": _diff,
+}

@@ -1,0 +1,241 @@
+"""The ways from one moment to another: each is a question to the database, forwards or backwards.
+
+A walk stops at lines; at returns, yields and exceptions, with their values; at what is raised,
+logged or lost; and at calls of functions whose lines were not recorded. A line that only tells the
+last line's changes belongs to the end behind it. Backwards the same moments come in reverse.
+
+The answer None means that there is none: the recording ends there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..query import Query
+from ..rows import text
+from .moment import LEAVES, Moment, after, moment, moments
+
+if TYPE_CHECKING:
+    from ..database import Database
+
+_FIRST, _MOST = 4, 4096  # events that are asked for at once
+_LEAVES = f"kind IN {LEAVES}"
+
+
+class History:
+    """The moments of a run."""
+
+    def __init__(self, database: Database, run: int) -> None:
+        self.database, self.run = database, run
+        self._run = Query("run = ?", (run,))
+
+    # ---- where to begin ----
+
+    def at(self, id: int) -> Moment | None:
+        """The event of this id, if it is of this run."""
+        found = moment(self.database, id)
+        return found if found and found.run == self.run else None
+
+    def first(self, backwards: bool = False) -> Moment | None:
+        """The first moment of the run; backwards: the last one."""
+        found = moments(self.database, self._run, backwards, 1)
+        return self._nearest_stop(found[0], backwards) if found else None
+
+    def at_time(self, time: int, stream: int | None = None) -> Moment | None:
+        """The first moment at or after a time (ns since 1970), of a thread or of all; behind the
+        last one, that."""
+        query = self._run if stream is None else self._thread(stream)
+        found = moments(self.database, query.also("time >= ?", time), False, 1)
+        found = found or moments(self.database, query.also("time < ?", time), True, 1)
+        return self._nearest_stop(found[0], False) if found else None
+
+    def in_thread(self, stream: int, time: int) -> Moment | None:
+        """Where a thread was at a time: its last moment up to then, or its first one."""
+        thread = self._thread(stream)
+        found = moments(self.database, thread.also("time <= ?", time), True, 1)
+        found = found or moments(self.database, thread.also("time > ?", time), False, 1)
+        return self._nearest_stop(found[0], True) if found else None
+
+    def _nearest_stop(self, moment: Moment, backwards: bool) -> Moment:
+        """The moment itself if a walk stops there, else the next one that does."""
+        following = moments(self.database, after(self._thread(moment.stream), moment, False), False, 1)
+        if _is_stop(moment, following[0] if following else None):
+            return moment
+        return self.step(moment, backwards) or self.step(moment, not backwards) or moment
+
+    # ---- steps ----
+
+    def step(self, moment: Moment, backwards: bool = False) -> Moment | None:
+        """The next moment of the thread, in whatever function."""
+        return next(self._stops(self._thread(moment.stream), moment, backwards), None)
+
+    def next(self, moment: Moment, backwards: bool = False) -> Moment | None:
+        """The next moment of the function, or of one that called it: over what it calls."""
+        depth = moment.depth
+        if not backwards and moment.leaves:
+            depth -= 1
+        thread = self._thread(moment.stream)
+        if backwards:
+            before = moments(self.database, after(thread.also("depth <= ?", depth), moment, True), True, 1)
+            if before and before[0].enters and before[0].depth == depth and not moment.enters:
+                stop = next(self._stops(thread.also("depth <= ?", depth), moment, True), None)
+                if stop is not None and stop.id == before[0].id:
+                    return stop
+                depth -= 1
+        return next(self._stops(thread.also("depth <= ?", depth), moment, backwards), None)
+
+    def finish(self, moment: Moment, backwards: bool = False) -> Moment | None:
+        """The end of the function; at its end, that of its caller. Backwards: where it was
+        called."""
+        thread = self._thread(moment.stream)
+        if backwards:
+            return next(self._stops(thread.also("depth < ?", moment.depth), moment, True), None)
+        depth = moment.depth - 1 if moment.leaves else moment.depth
+        ends = thread.also(f"depth <= ? AND {_LEAVES}", depth)
+        return _only(moments(self.database, after(ends, moment, False), False, 1))
+
+    def iteration(self, moment: Moment, backwards: bool = False) -> Moment | None:
+        """The next time that this call runs this line."""
+        depth, line = moment.depth, moment.line
+        if moment.kind != "line":
+            return None
+        edges = f"(and (<= depth {depth}) (in kind {_words(LEAVES)}))"
+        if backwards:
+            edges = f'(or (< depth {depth}) (and (= depth {depth}) (= kind "call")))'
+        place = f'(and (= depth {depth}) (= kind "line") (= line {line}))'
+        within = self._thread(moment.stream).also(
+            "depth <= ? AND event MATCH ?", depth, f"(or {place} {edges})"
+        )
+        for found in self._stops(within, moment, backwards):
+            return found if found.kind == "line" and found.depth == depth else None
+        return None
+
+    def onwards(self, moment: Moment, condition: str, backwards: bool = False) -> Moment | None:
+        """The next event of any thread that meets a condition (`event MATCH`)."""
+        return next(self.hits(moment, condition, backwards), None)
+
+    def hits(self, moment: Moment, condition: str, backwards: bool = False) -> Iterator[Moment]:
+        """All of these events, one after another."""
+        query, count = self._run.also("event MATCH ?", condition), 1
+        while True:
+            found = moments(self.database, after(query, moment, backwards), backwards, count)
+            yield from found
+            if len(found) < count:
+                return
+            moment, count = found[-1], min(count * _FIRST, _MOST)
+
+    def raised(self, moment: Moment, backwards: bool = False) -> Moment | None:
+        """Where the next exception was raised, in any thread. (One that is seen in a caller again is
+        not raised again.)"""
+        return self.onwards(moment, '(= kind "raise")', backwards) or self.onwards(
+            moment, '(= kind "exception")', backwards
+        )
+
+    # ---- of variables ----
+
+    def change(self, moment: Moment, entered: Moment | None, name: str, backwards: bool) -> Moment | None:
+        """The next event of a call that tells a new value of a variable; backwards: the last one up
+        to the moment itself. entered: the event that entered the call, if it is known. A `line`
+        tells what the line before it did; a call tells its arguments."""
+        depth = moment.depth
+        told = f"(and (= depth {depth}) (in kind {_words(('line', 'call'))}) (any (= name {quoted(name)})))"
+        query = self._thread(moment.stream).also("depth <= ? AND event MATCH ?", depth, told)
+        if backwards:
+            query = query.also("time <= ? AND id <= ?", moment.time, moment.id)
+            if entered is not None:
+                query = query.also("time >= ?", entered.time)
+            return _only(moments(self.database, query, True, 1))
+        end = self._end_of(moment)
+        if end is not None:
+            query = query.also("time <= ?", end.time)
+        found = _only(moments(self.database, after(query, moment, False), False, 1))
+        return None if found and end and (found.time, found.id) > (end.time, end.id) else found
+
+    def setter(self, moment: Moment, change: Moment) -> Moment:
+        """The line that did what a `line` event tells: the one that the call ran before it."""
+        if change.kind != "line":
+            return change
+        lines = self._thread(change.stream).also("depth = ? AND kind = 'line'", change.depth)
+        return _only(moments(self.database, after(lines, change, True), True, 1)) or change
+
+    def _end_of(self, moment: Moment) -> Moment | None:
+        if moment.leaves:
+            return moment
+        ends = self._thread(moment.stream).also(f"depth <= ? AND {_LEAVES}", moment.depth)
+        return _only(moments(self.database, after(ends, moment, False), False, 1))
+
+    # ---- how often ----
+
+    def times(self, moment: Moment) -> tuple[int, int]:
+        """Which time this is that its line runs (from 1), and how often it ran in the run. It goes
+        through all segments that have the line's function."""
+        line = self._run.also("kind = 'line' AND file = ? AND line = ?", moment.file, moment.line)
+        earlier = line.before(moment.time, moment.id)
+        counts = [
+            self.database.query("i", f"SELECT count(*) FROM event WHERE {each.where}", each.parameters)[0][0]
+            for each in (earlier, line)
+        ]
+        return counts[0] + 1, counts[1]
+
+    def streams(self) -> list[tuple[int, int, int, str]]:
+        """Threads of the run that recorded something: stream, pid, tid, name."""
+        rows = self.database.query(
+            "iiib",
+            "SELECT stream, coalesce(pid, 0), tid, CAST(name AS BLOB) FROM thread LEFT JOIN process"
+            " ON process.run = thread.run AND number = process WHERE thread.run = ? ORDER BY stream",
+            (self.run,),
+        )
+        return [(stream, pid, tid, text(name)) for stream, pid, tid, name in rows]
+
+    def has_lines(self) -> bool:
+        """Whether lines were recorded at all; the summaries of segments tell it."""
+        return bool(moments(self.database, self._run.also("kind = 'line'"), False, 1))
+
+    # ---- how they are found ----
+
+    def _thread(self, stream: int) -> Query:
+        return self._run.also("stream = ?", stream)
+
+    def _stops(self, query: Query, start: Moment, backwards: bool) -> Iterator[Moment]:
+        """The moments of a query behind `start`, at which a walk stops."""
+        place, count = start, _FIRST
+        following: Moment | None = start  # in time; backwards the one that came before
+        waiting: Moment | None = None  # forwards: it needs to know what follows
+        while True:
+            found = moments(self.database, after(query, place, backwards), backwards, count)
+            for each in found:
+                if backwards:
+                    if _is_stop(each, following):
+                        yield each
+                    following = each
+                else:
+                    if waiting is not None and _is_stop(waiting, each):
+                        yield waiting
+                    waiting = each
+            if len(found) < count:
+                break
+            place, count = found[-1], min(count * _FIRST, _MOST)
+        if waiting is not None and _is_stop(waiting, None):
+            yield waiting
+
+
+def _is_stop(moment: Moment, following: Moment | None) -> bool:
+    if following is None or following.depth != moment.depth or following.stream != moment.stream:
+        return True
+    if moment.enters:
+        return following.kind != "line"
+    return not (moment.kind == "line" and following.leaves and following.time == moment.time)
+
+
+def _only(found: Sequence[Moment]) -> Moment | None:
+    return found[0] if found else None
+
+
+def _words(words: Sequence[str]) -> str:
+    return " ".join(f'"{word}"' for word in words)
+
+
+def quoted(text: str) -> str:
+    """A text as a predicate has it (`event MATCH`)."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
