@@ -1,4 +1,5 @@
-"""`pytrace read`, `print`, `sql`, `info`, `replay`, `analyse`, `diff`: their work, exit statuses, messages.
+"""`pytrace read`, `print`, `sql`, `info`, `replay`, `analyse`, `diff`: their work, exit statuses,
+messages.
 
 The command line calls it with the arguments after the word. Status 0: the output is complete; 1:
 the doctor found a problem, or two recordings differ; 2: the output is missing or incomplete, and

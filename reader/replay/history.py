@@ -126,8 +126,8 @@ class History:
             moment, count = found[-1], min(count * _FIRST, _MOST)
 
     def raised(self, moment: Moment, backwards: bool = False) -> Moment | None:
-        """Where the next exception was raised, in any thread. (One that is seen in a caller again is
-        not raised again.)"""
+        """Where the next exception was raised, in any thread. (It may be seen in the callers, too,
+        and is not raised there.)"""
         return self.onwards(moment, '(= kind "raise")', backwards) or self.onwards(
             moment, '(= kind "exception")', backwards
         )
