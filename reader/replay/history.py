@@ -72,16 +72,15 @@ class History:
 
     def next(self, moment: Moment, backwards: bool = False) -> Moment | None:
         """The next moment of the function, or of one that called it: over what it calls."""
-        depth = moment.depth
-        if not backwards and moment.leaves:
+        depth, thread = moment.depth, self._thread(moment.stream)
+        if moment.enters if backwards else moment.leaves:
             depth -= 1
-        thread = self._thread(moment.stream)
-        if backwards:
-            before = moments(self.database, after(thread.also("depth <= ?", depth), moment, True), True, 1)
-            if before and before[0].enters and before[0].depth == depth and not moment.enters:
-                stop = next(self._stops(thread.also("depth <= ?", depth), moment, True), None)
-                if stop is not None and stop.id == before[0].id:
-                    return stop
+        elif backwards:
+            within = after(thread.also("depth <= ?", depth), moment, True)
+            before = _only(moments(self.database, within, True, 1))
+            if before is not None and before.enters and before.depth == depth:
+                if _is_stop(before, moment):
+                    return before
                 depth -= 1
         return next(self._stops(thread.also("depth <= ?", depth), moment, backwards), None)
 
