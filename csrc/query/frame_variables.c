@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "format/levels.h"
 #include "query/arguments.h"
 
 /* A record that tells variables of a call: of the call, or of a line. */
@@ -22,8 +23,6 @@ struct walk {
     uint32_t *suspended; /* by code: the same, of the generator that was suspended last */
     uint32_t code_count;
 };
-
-#define LEVELS_KNOWN (1 << 20) /* deeper calls have no variables */
 
 static uint32_t *level_at(struct walk *walk, int32_t depth)
 {
@@ -53,8 +52,8 @@ static bool step(struct walk *walk, const struct segment_event *event, uint32_t 
     uint32_t code = event->event.code, none = 0, *level, *suspended;
 
     *last = 0;
-    if (event->depth >= LEVELS_KNOWN)
-        return true;
+    if (event->depth >= LEVELS_MAX)
+        return true; /* calls as deep have no variables */
     if (!(level = level_at(walk, event->depth)))
         return false;
     suspended = code < walk->code_count ? &walk->suspended[code] : &none;
@@ -86,6 +85,14 @@ static bool step(struct walk *walk, const struct segment_event *event, uint32_t 
     return true;
 }
 
+/* The functions from level `open` up to `depth` are not known. */
+static void forget_levels(struct walk *walk, int64_t open, int64_t depth)
+{
+    int64_t from = open < 0 ? 0 : open, count = (int64_t)walk->level_count, to = depth < count ? depth : count;
+    if (from < to)
+        memset(walk->levels + from, 0, (size_t)(to - from) * sizeof *walk->levels);
+}
+
 /* Walks up to the event; *last as in `step`. *found: it is there. */
 static bool walk_to(struct walk *walk, struct segment_walk *place, uint32_t index, struct segment_event *event,
                     uint32_t *last, bool *found)
@@ -96,8 +103,7 @@ static bool walk_to(struct walk *walk, struct segment_walk *place, uint32_t inde
         if (segment_head(place, event) <= 0)
             return true;
         if (event->event.has_depth) /* what lies above is not what lay there */
-            for (int64_t depth = open < 0 ? 0 : open; depth < (int64_t)walk->level_count; depth++)
-                walk->levels[depth] = 0;
+            forget_levels(walk, open, event->event.depth);
         if (event_is_known(event->event.kind) && !step(walk, event, last))
             return false;
         if (event->index == index) {

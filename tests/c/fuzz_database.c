@@ -28,6 +28,7 @@ static const char *const questions[] = {
     "SELECT * FROM call",
     "SELECT * FROM call WHERE func LIKE '%' ORDER BY time DESC",
     "SELECT stack.* FROM event JOIN stack(event.id) AS stack",
+    "SELECT variable.*, items FROM event JOIN variable(event.id) AS variable",
     "SELECT * FROM hot",
     "SELECT *, mine FROM line",
     "SELECT id, own_depth, near_depth, near FROM event WHERE event MATCH '(or (shown own) (shown near))'",

@@ -7,6 +7,7 @@
 
 #include "query/arguments.h"
 #include "format/summary.h"
+#include "query/frame_variables.h"
 #include "query/text.h"
 
 static const char *type_name(void *context, uint32_t number)
@@ -231,6 +232,31 @@ static void check_summary(const uint8_t *data, size_t size)
     check_open(&summary, &levels);
 }
 
+/* The variables at some of the records: each once, in order, with texts. */
+static void check_frames(const uint8_t *data, size_t size, uint32_t records)
+{
+    static const struct string variables[] = {{"self", 4}, {"x", 1}, {"total", 5}};
+    static const struct run_code codes[] = {
+        {0}, {.variable_count = 3, .variables = variables, .argument_count = 2, .arguments = variables}, {0}};
+    static const struct run_definitions run = {.code_count = 3, .codes = codes};
+    static struct text_buffer json;
+
+    for (uint32_t index = 0; index <= records; index += records / 4 + 1) {
+        struct frame_variable *all;
+        size_t count;
+        CHECK(frame_variables(data, size, 0, 1, &run, index, &all, &count));
+        CHECK(index < records || !count);
+        for (size_t i = 0; i < count; i++) {
+            CHECK(!i || all[i - 1].number < all[i].number);
+            CHECK(all[i].set <= index);
+            check_text(text_value, &all[i].value);
+            json.size = 0;
+            CHECK(items_json(&json, &all[i].value, &names) && json.size >= 2);
+        }
+        free(all);
+    }
+}
+
 static void check_body(const uint8_t *data, size_t size)
 {
     struct event event, skimmed;
@@ -247,6 +273,7 @@ static void check_body(const uint8_t *data, size_t size)
     }
     count = walk(data, size, segment_next, true);
     CHECK(walk(data, size, segment_skim, false) >= count);
+    check_frames(data, size, walk(data, size, segment_head, false));
     check_arguments(data, size);
     check_summary(data, size);
 }
