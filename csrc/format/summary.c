@@ -468,7 +468,7 @@ bool summary_make(struct summary_maker *maker, const uint8_t *body, size_t size,
                 break;
             motion = motions[WIRE_TAG(event.kind, WIRE_VARINT)] | 1u << event.kind;
             if (event.has_depth) {
-                if (last.record && !event_is_known(event.kind)) /* while its caller is still there */
+                if (last.record && !event_is_known(event.kind)) /* while its caller is there */
                     last = (struct last){.flags = open_flags(maker, open, open_size, &last, end)};
                 if (tally.events)
                     reach(&tally);

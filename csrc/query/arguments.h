@@ -54,8 +54,8 @@ bool arguments_json(struct text_buffer *buffer, const struct event *event, const
 /* Whether a value has parts that can be looked at one by one. */
 bool value_has_items(const struct value *value, const struct text_names *names);
 
-/* Appends them as JSON: [{"name": "[0]", "value": "1", "type": "int"}], those with parts of their own
- * with a list "items". Names are as one would write them behind the value: [0], ['key']; an
+/* Appends them as JSON: [{"name": "[0]", "value": "1", "type": "int"}], those with parts of their
+ * own with a list "items". Names are as one would write them behind the value: [0], ['key']; an
  * attribute's or a named tuple's is bare. False: no memory. */
 bool items_json(struct text_buffer *buffer, const struct value *value, const struct text_names *names);
 

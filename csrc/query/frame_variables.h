@@ -2,8 +2,8 @@
  * have changed up to there. One segment tells them all, because the first line of a call in each
  * segment has all of its variables.
  *
- * No record tells which generator a resumed one is. It is the one of its function that was suspended
- * last, or its first line has all of its variables (csrc/record/lines.h). Knows no SQLite.
+ * No record tells which generator a resumed one is. It is the one of its function that was
+ * suspended last, or its first line has all of its variables (csrc/record/lines.h). Knows no SQLite.
  */
 #ifndef PYTRACE_FRAME_VARIABLES_H
 #define PYTRACE_FRAME_VARIABLES_H
@@ -19,7 +19,8 @@ struct frame_variable {
 };
 
 /* *all in the order of the numbers, for the caller to free; those that are deleted are left out.
- * None, if the segment has no line of the call up to there, nor the call itself. False: no memory. */
+ * None, if the segment has no line of the call up to there, nor the call itself. False: no
+ * memory. */
 bool frame_variables(const uint8_t *body, size_t size, uint64_t base_time, int32_t base_depth,
                      const struct run_definitions *run, uint32_t index, struct frame_variable **all,
                      size_t *count);

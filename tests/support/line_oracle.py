@@ -3,7 +3,8 @@
     python line_oracle.py SCRIPT OUTPUT
 
 Runs the script as __main__ and writes a JSON list of [function, line, changes, variables]: both are
-{variable: repr}, the repr of a deleted one is "<deleted>". All values have to be short, and made of built-in types.
+{variable: repr}, the repr of a deleted one is "<deleted>". All values have to be short, and made of
+built-in types.
 """
 
 import dis
