@@ -3,7 +3,8 @@
  * segment has all of its variables.
  *
  * No record tells which generator a resumed one is. It is the one of its function that was
- * suspended last, or its first line has all of its variables (csrc/record/lines.h). Knows no SQLite.
+ * suspended last, or its first line has all of its variables (csrc/record/lines.h). Knows no
+ * SQLite.
  */
 #ifndef PYTRACE_FRAME_VARIABLES_H
 #define PYTRACE_FRAME_VARIABLES_H

@@ -2,8 +2,8 @@
  * connecting, and answering.
  *
  * Called by the files with a sqlite3_module: sqlite_event.c, sqlite_hot.c, sqlite_line.c,
- * sqlite_stack.c, sqlite_variable.c, sqlite_damage.c, sqlite_skipped.c; and by sqlite_trace.c, which
- * lists these.
+ * sqlite_stack.c, sqlite_variable.c, sqlite_damage.c, sqlite_skipped.c; and by sqlite_trace.c,
+ * which lists these.
  */
 #ifndef PYTRACE_SQLITE_TABLE_H
 #define PYTRACE_SQLITE_TABLE_H
