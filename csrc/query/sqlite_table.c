@@ -81,6 +81,30 @@ int trace_answer(sqlite3_vtab *vtab, int answer)
     return answer;
 }
 
+int trace_plan_of_event(sqlite3_index_info *info, int event, int order, int64_t rows)
+{
+    for (int i = 0; i < info->nConstraint; i++) {
+        const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
+        if (constraint->iColumn != event || constraint->op != SQLITE_INDEX_CONSTRAINT_EQ || !constraint->usable)
+            continue;
+        info->aConstraintUsage[i].argvIndex = 1;
+        info->aConstraintUsage[i].omit = 1;
+        info->idxStr = "event=?";
+        info->estimatedCost = 100;
+        info->estimatedRows = rows;
+        info->orderByConsumed =
+            info->nOrderBy == 1 && info->aOrderBy[0].iColumn == order && !info->aOrderBy[0].desc;
+        return SQLITE_OK;
+    }
+    return SQLITE_CONSTRAINT;
+}
+
+int64_t trace_event_id(sqlite3_value *value)
+{
+    int64_t id = sqlite3_value_numeric_type(value) == SQLITE_INTEGER ? sqlite3_value_int64(value) : 0;
+    return id > 0 ? id : 0;
+}
+
 void trace_result(sqlite3_context *context, struct string string, sqlite3_destructor_type destructor)
 {
     sqlite3_result_text64(context, string.text, string.size, destructor, SQLITE_UTF8);

@@ -33,6 +33,17 @@ int trace_ready(sqlite3_vtab *vtab);
 int trace_answer(sqlite3_vtab *vtab, int answer);
 int trace_fail(sqlite3_vtab *vtab, const char *message);
 
+/* xBestIndex of a table that is a function of an event:
+ *
+ *   condition        plan      rows are thought to be
+ *   event = ?        event=?   as many as the table says; SQLite does not test it again
+ *   no such one      there is no plan: no event is asked for
+ *   ORDER BY order   is the order in which they come
+ */
+int trace_plan_of_event(sqlite3_index_info *info, int event, int order, int64_t rows);
+/* The event that is asked for; 0: no event has such an id. */
+int64_t trace_event_id(sqlite3_value *value);
+
 /* Makes a text the result; the destructor says how long it lives, as for sqlite3_result_text. */
 void trace_result(sqlite3_context *context, struct string string, sqlite3_destructor_type destructor);
 

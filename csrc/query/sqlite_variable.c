@@ -35,29 +35,10 @@ static int connect(sqlite3 *db, void *trace, int count, const char *const *words
                          made);
 }
 
-/* condition              plan      rows are thought to be
- *   event = ?              event=?   10; SQLite does not test it again
- *   no such one            there is no plan: the variables at no event
- *   ORDER BY position      is the order in which they come
- */
 static int best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
     (void)vtab;
-    for (int i = 0; i < info->nConstraint; i++) {
-        const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
-        if (constraint->iColumn != VARIABLE_EVENT || constraint->op != SQLITE_INDEX_CONSTRAINT_EQ ||
-            !constraint->usable)
-            continue;
-        info->aConstraintUsage[i].argvIndex = 1;
-        info->aConstraintUsage[i].omit = 1;
-        info->idxStr = "event=?";
-        info->estimatedCost = 100;
-        info->estimatedRows = 10;
-        info->orderByConsumed = info->nOrderBy == 1 && info->aOrderBy[0].iColumn == VARIABLE_POSITION &&
-                                !info->aOrderBy[0].desc;
-        return SQLITE_OK;
-    }
-    return SQLITE_CONSTRAINT; /* the variables at no event */
+    return trace_plan_of_event(info, VARIABLE_EVENT, VARIABLE_POSITION, 10);
 }
 
 static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **made)
@@ -109,9 +90,7 @@ static int begin(sqlite3_vtab_cursor *base, int number, const char *plan, int co
     forget(cursor);
     if (answer)
         return answer;
-    if (sqlite3_value_numeric_type(values[0]) != SQLITE_INTEGER)
-        return SQLITE_OK; /* no event has such an id */
-    cursor->event = sqlite3_value_int64(values[0]);
+    cursor->event = trace_event_id(values[0]);
     return cursor->event > 0 ? find_variables(cursor, ((struct trace_table *)base->pVtab)->trace) : SQLITE_OK;
 }
 

@@ -52,6 +52,7 @@ PLANS = {
         "SCAN event VIRTUAL TABLE INDEX 0:event MATCH? ORDER BY time"
     ],
     "Exceptions, counted": ["SCAN event VIRTUAL TABLE INDEX 0:kind IN? kind=?", GROUPED, SORTED],
+    "The variables at an event": ["SCAN variable VIRTUAL TABLE INDEX 0:event=?"],
     "The stack at an event": [
         "SCAN stack VIRTUAL TABLE INDEX 0:event=?", "SCAN event VIRTUAL TABLE INDEX 0:id=?",
     ],
@@ -148,7 +149,7 @@ def test_examples_of_the_help_are_answered(connection: apsw.Connection) -> None:
 
 def test_every_table_is_there(connection: apsw.Connection) -> None:
     for table in TABLES:
-        connection.execute(f"SELECT * FROM {table}{'(1)' * (table == 'stack')}").fetchall()
+        connection.execute(f"SELECT * FROM {table}{'(1)' * (table in ('stack', 'variable'))}").fetchall()
 
 
 def test_the_document_is_what_the_tables_make_it() -> None:
