@@ -95,7 +95,8 @@ From the top:
   times and ids. In a pane with little room, values that do not fit stand behind the source. A
   generator or coroutine that goes on has the arguments of its first call, if the recording tells
   which one that was: by its end, if it ends before it yields again; else if only one call of it was
-  open. A note says if the file has changed since. `}` and `{` make the pane larger and smaller; `|`
+  open. The source is the stored one, if lines were recorded, else that of the file now; a note says
+  if the file has changed since. `}` and `{` make the pane larger and smaller; `|`
   puts it at the right, on a screen of 140 columns.
 - **The status line**: database, recording, time and per cent of the cursor's event, `LIVE` while
   the program runs, events lost near here, the progress of what takes long, filter, search. At its

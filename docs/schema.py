@@ -232,6 +232,17 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
             "mine": "as in `event`",
         },
     ),
+    "source": (
+        "A row is a source file as it was, if lines were recorded (`pytrace --lines`) and sources kept (not\n"
+        "`--no-sources`): each file with a code object whose lines are recorded, once for a run. There are no\n"
+        "rows in a database of an earlier version. The table `source_file` has the same, compressed.",
+        {
+            "run": "`run.id`",
+            "file": "as in `event` and `code`",
+            "text": "the text, decoded as Python does, with `\\n` at the ends of its lines; NULL: it is damaged",
+            "changed": "1: the file was written after the recorded program began, and so may not be what ran; else 0",
+        },
+    ),
     "damage": (
         "A row is a segment that a query of this connection could not read, or not to its end.",
         {
@@ -307,6 +318,7 @@ SELECT time, func, duration FROM event WHERE duration > 1000000 AND kind IN ('re
     "The slowest calls": "SELECT duration / 1e6 AS ms, func, value FROM slowest LIMIT 10",
     "The functions that take the most time": "SELECT module, func, calls, own, total FROM hot WHERE run = 1 LIMIT 20",
     "The lines that take the most time": "SELECT file, line, func, count, own, total FROM line WHERE run = 1 LIMIT 20",
+    "The source of a file as it was": "SELECT text FROM source WHERE run = 1 AND file LIKE '%/app.py'",
     "The functions of one's own code that sometimes take long": """
 SELECT func, calls, median, longest FROM hot WHERE run = 1 AND hot MATCH '(= mine 1)'
 ORDER BY 1.0 * longest / median DESC LIMIT 20""",

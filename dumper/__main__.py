@@ -17,6 +17,7 @@ import apsw
 from . import ring as abi
 from .pump import Pump
 from .ring import Ring
+from .sources import Sources
 from .store import Refused, RunStart, Step, Store, Totals, no_step
 from .summary import summary
 
@@ -83,7 +84,8 @@ def main(path: str) -> int:
             return ""
         return summary(totals, settings["output"], settings["directory"], pump.notes, goes_on)
 
-    pump = Pump(ring, store, open_store, int(settings["pid"]), line, step)
+    sources = Sources(settings, epoch_ns)
+    pump = Pump(ring, store, open_store, int(settings["pid"]), line, sources, step)
     if not pump.run(before_first_wait=lambda: _set_title(settings["command"])):
         return 1  # the ring stays for another dumper, and says why nothing can be saved
     try:

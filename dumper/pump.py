@@ -10,6 +10,8 @@ The steps of a pass, and the state that a crash between two of them leaves:
     release the chunks that are final
                         before: they are in both, and the next dumper leaves the rows as they are
     evict               only what is not in the ring any more, so that nothing comes back
+    read and store some source files
+                        before: the next dumper sees which files of the stored code have none
     say that a process is saved
                         before: the next dumper finds it ended, with nothing left in the ring
 
@@ -27,6 +29,7 @@ from . import ring as abi
 from .processes import Process, Processes, process_exists
 from .ring import Chunk, Key, Ring
 from .segments import Segments
+from .sources import Sources
 from .store import EVICT_AT_ONCE, Kept, Refused, Step, Store, Totals, no_step
 
 if TYPE_CHECKING:
@@ -52,6 +55,7 @@ WAIT_GROWTH = 1.1  # at most, from one pass to the next
 LIVE_SECONDS = 0.1  # between two commits of unfinished chunks
 LIVE_SHARE = 0.1  # of the time, at most, goes into them
 RETRY_SECONDS = 0.5  # while the database cannot be written to
+SOURCE_SECONDS = 0.002  # a pass reads sources; one at least, all of them if a process has ended
 GIVE_UP_SECONDS = 60.0  # then it gives up, if all processes have ended
 START_SECONDS = 60.0  # for the first process
 
@@ -73,6 +77,7 @@ class Pump:
         open_store: Callable[[], Store],
         program: int,
         so_far: Callable[[Totals, bool], str],
+        sources: Sources,
         step: Step = no_step,
     ) -> None:
         """store: None if it could not be opened yet. open_store opens it then, and if the file has
@@ -86,6 +91,7 @@ class Pump:
         self._open_store = open_store
         self._program = program
         self._so_far = so_far
+        self._sources = sources
         self._step = step
         self._wait_most = max(WAIT_LEAST, min(WAIT_MOST, ring.size / 4 / FILL_RATE))
         self._batch_bytes = ring.size // BATCHES
@@ -219,7 +225,7 @@ class Pump:
             elif chunk.kind == abi.EVENTS:
                 (final if self._is_final(chunk) else live).append(chunk)
         live_due = now >= self._live_next or bool(self.processes.leaving)
-        if not (final or live_due or ended or self._new):
+        if not (final or live_due or ended or self._new or self._sources.wanted):
             return 0
         grown = [chunk for chunk in live if chunk.used != self._stored.get(chunk.key)] if live_due else []
 
@@ -233,6 +239,7 @@ class Pump:
         if grown:
             spent = time.monotonic() - live_since
             self._live_next = now + max(LIVE_SECONDS, spent / LIVE_SHARE)
+        self._take_sources(store, all=bool(ended or self.processes.leaving))
         if ended:
             with store.transaction():
                 for process in ended:
@@ -264,6 +271,7 @@ class Pump:
                 decoded.append(chunk)
         if rows:
             self._segments.know((number, mine) for number, *_, mine, _ in rows.codes)
+            self._sources.want((file, language, mine) for *_, file, _, _, _, language, mine, _ in rows.codes)
         losses = self._all_losses()
         scale = 0 if self._clock_known else self.ring.clock_scale()
         if rows or self._new or scale or losses != self._losses:
@@ -288,6 +296,22 @@ class Pump:
         for chunk in final:
             self.ring.release(chunk)
             self._decoded.pop(chunk.key, None)
+
+    def _take_sources(self, store: Store, all: bool) -> None:
+        """Stores the source of some files that are waiting, or of all."""
+        until = time.monotonic() + SOURCE_SECONDS
+        wanted = self._sources.wanted
+        while wanted:
+            source = self._sources.read(wanted[0])
+            if source is not None:
+                store.check_log()
+                store.put_source(source)
+                store.evict()
+            wanted.popleft()  # it is committed
+            if all:
+                self.ring.pass_ended()
+            elif time.monotonic() > until:
+                return
 
     def _all_losses(self) -> tuple[int, int, int]:
         """Records dropped, chunks refused, and processes turned away."""
@@ -371,5 +395,6 @@ class Pump:
             self.store = store
         if self._known_from is not self.store:  # of another dumper, or of the file before
             self._segments.know((number, True) for number in self.store.own_codes())
+            self._sources.want(self.store.files_without_source())
             self._known_from = self.store
         return self.store

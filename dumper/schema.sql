@@ -77,6 +77,16 @@ CREATE TABLE type (
     PRIMARY KEY (run, number)
 ) STRICT, WITHOUT ROWID;
 
+-- A source file as it was, compressed, if its lines were recorded. `source` has the texts.
+CREATE TABLE source_file (
+    run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+    file TEXT NOT NULL,                     -- as in `code`
+    changed INTEGER NOT NULL,               -- 1: written after the start, and perhaps not what ran
+    size INTEGER NOT NULL,                  -- bytes of the text
+    data BLOB NOT NULL,                     -- zstd of the text: UTF-8, with \n at the ends of its lines
+    UNIQUE (run, file)
+) STRICT;
+
 -- The events of one chunk of one thread. Event number i in it has the id (id << 18) + i.
 CREATE TABLE segment (
     id INTEGER PRIMARY KEY AUTOINCREMENT,   -- never used twice in a database

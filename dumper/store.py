@@ -5,6 +5,7 @@ It knows SQLite and schema.sql, but no ring: pump.py gives it rows. Everything i
 """
 
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -12,6 +13,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import apsw
+
+from .sources import SourceFile
 
 APPLICATION_ID = 0x70747263  # 'ptrc'
 VERSION = 2  # user_version: of schema.sql
@@ -21,6 +24,7 @@ LOG_WAIT_MS = 20  # for readers and writers, before the log begins anew
 LOG_AGAIN_SECONDS = 0.2
 EVICT_AT_ONCE = 64  # segments a transaction, so that others do not wait long
 SHRINK_AT_ONCE = 64  # pages
+SOURCES_SHARE = 16  # of the largest size, 1/16 for the sources of a run
 
 BESIDE = ("-journal", "-wal", "-shm")  # files that SQLite makes
 OTHERS_WRITE = 0o022  # mode
@@ -127,6 +131,13 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 PUT_TYPE = "INSERT OR REPLACE INTO type (run, number, name, fields, attributes) VALUES (?, ?, ?, ?, ?)"
 
+PUT_SOURCE = "INSERT OR REPLACE INTO source_file (run, file, changed, size, data) VALUES (?, ?, ?, ?, ?)"
+SOURCES_SIZE = "SELECT total(length(data)) FROM source_file WHERE run = ?"
+FILES_WITHOUT_SOURCE = """
+SELECT DISTINCT file, language, mine FROM code
+WHERE run = ?1 AND file NOT IN (SELECT file FROM source_file WHERE run = ?1)
+"""
+
 # The oldest segment of all runs. A segment that a run still writes to is no candidate: its chunk is
 # in a ring, and would come back. Of other runs than this one (?1) nobody knows whether they still
 # write, or were cut off for good. So their unfinished segments go when nothing else is left.
@@ -178,7 +189,10 @@ LATER_COLUMNS = (
     ("segment", "open", "BLOB"),
     ("code", "variables", "TEXT NOT NULL DEFAULT '[]'"),
 )
-DEFINITIONS = ("code", "type", "thread", "process")
+# Tables that they lack; CHECK_LATER is for afterwards.
+LATER_TABLES = ("source_file",)
+CHECK_LATER = "SELECT run, file, changed, size, data FROM source_file LIMIT 0"
+DEFINITIONS = ("code", "type", "thread", "process", "source_file")
 
 
 def no_step(name: str) -> None:
@@ -214,6 +228,7 @@ class Store:
         self._log_next = 0.0  # time.monotonic() of the next look at the log
         self._max_pages_size = max_size - self._log_size
         self._max_size = max_size
+        self._max_sources_size = max_size // SOURCES_SHARE
         self._db = _open(path, step)
         try:
             self._file = _identity(path)
@@ -224,6 +239,7 @@ class Store:
                 self._db.execute(PUT_RUN, run)
                 row = self._db.execute("SELECT id FROM run WHERE recording = ?", (run.recording,)).get
             self.run = int(row)
+            self._sources_size = int(self._db.execute(SOURCES_SIZE, (self.run,)).get)
             self._beside = {path + suffix: _identity(path + suffix) for suffix in ("-wal", "-shm")}
         except apsw.Error as error:
             refusal = _refusal(path, error, self._db.system_errno)
@@ -309,6 +325,21 @@ class Store:
             (self.run, lost, refused, turned_away),
         )
 
+    def put_source(self, source: SourceFile) -> None:
+        """Stores the source of a file, in a transaction of its own; not if the sources of the run
+        would take more than their share of the largest size."""
+        if self._sources_size + len(source.data) > self._max_sources_size:
+            return
+        with self.transaction():
+            self._db.execute(PUT_SOURCE, (self.run, *source))
+        self._sources_size += len(source.data)
+
+    def files_without_source(self) -> list[tuple[str, str, bool]]:
+        """File, language, and whether it is own code, of the code objects of files that have no
+        source yet."""
+        rows: Any = self._db.execute(FILES_WITHOUT_SOURCE, (self.run,))
+        return [(file, language, bool(mine)) for file, language, mine in rows]
+
     # ---- keeping the size ---------------------------------------------------------------------
 
     def evict(self) -> None:
@@ -376,7 +407,7 @@ class Store:
     def _forget_definitions(self, run: int) -> None:
         """Removes a run's definitions: nothing refers to them once its last segment is evicted."""
         if self._db.execute(FORGOTTEN, (run,)).get:
-            for table in ("code", "type"):
+            for table in ("code", "type", "source_file"):
                 self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
 
     # ---- the end ------------------------------------------------------------------------------
@@ -445,6 +476,7 @@ class Store:
                         f"INSERT OR REPLACE INTO {table} (run, {', '.join(row)}) VALUES (?, {marks})",
                         (self.run, *row.values()),
                     )
+        self._sources_size = int(self._db.execute(SOURCES_SIZE, (self.run,)).get)
 
     def why(self, error: apsw.Error) -> str:
         """What an error that was just raised means."""
@@ -501,7 +533,8 @@ def _open(path: str, step: Step) -> apsw.Connection:
         # SQLite follows links, and takes files that are there. It has them open now, so that their
         # owner cannot change any more.
         _check_beside(path)
-        _add_columns(db)
+        _add_later(db)
+        db.execute(CHECK_LATER)
         return db
     except apsw.Error as error:
         refusal = _refusal(path, error, db.system_errno)
@@ -605,8 +638,7 @@ def _header_version(db: apsw.Connection) -> int:
 def _create(db: apsw.Connection, step: Step) -> None:
     db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
     db.execute("PRAGMA synchronous = OFF")  # no data can be lost yet
-    with open(os.path.join(os.path.dirname(__file__), "schema.sql"), encoding="utf-8") as file:
-        schema = file.read()
+    schema = _schema()
     db.execute("BEGIN")
     try:
         db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # writes, unlike page_size
@@ -622,22 +654,37 @@ def _create(db: apsw.Connection, step: Step) -> None:
             db.execute("ROLLBACK")
 
 
+def _schema() -> str:
+    with open(os.path.join(os.path.dirname(__file__), "schema.sql"), encoding="utf-8") as file:
+        return file.read()
+
+
 def _columns(db: apsw.Connection, table: str) -> list[str]:
     return [str(name) for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
 
 
-def _add_columns(db: apsw.Connection) -> None:
-    """Adds all missing columns, or none."""
-    if not any(_missing_columns(db)):
+def _add_later(db: apsw.Connection) -> None:
+    """Adds all missing tables and columns, or none."""
+    if not any(_missing_tables(db)) and not any(_missing_columns(db)):
         return
     db.execute("BEGIN IMMEDIATE")
     try:
+        for declaration in _missing_tables(db):
+            db.execute(declaration)
         for table, column, declaration in _missing_columns(db):  # another dumper may be faster
             db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {declaration}")
         db.execute("COMMIT")
     finally:
         if db.in_transaction:
             db.execute("ROLLBACK")
+
+
+def _missing_tables(db: apsw.Connection) -> list[str]:
+    """The statements of schema.sql that make them."""
+    missing = [table for table in LATER_TABLES if not _columns(db, table)]
+    if not missing:
+        return []
+    return re.findall(rf"^CREATE TABLE (?:{'|'.join(missing)}) \(.*?^\)[^;]*;", _schema(), re.M | re.S)
 
 
 def _missing_columns(db: apsw.Connection) -> Iterator[tuple[str, str, str]]:

@@ -56,6 +56,9 @@ SETTINGS = {
             choices=("own", "all"),
             alone="own",
         ),
+        Option(
+            "--no-sources", "", "", "0", read_switch, "with --lines, do not store the source text of files"
+        ),
     ),
     "Values": (
         Option("--no-values", "", "", "0", read_switch, "record calls without arguments and return values"),

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..messages import printable, say
 from ..options import UsageError
-from . import later, source_file
+from . import later
 from .damage import report
 from .database import Database
 from .output import Output
@@ -26,6 +26,7 @@ from .printing import chosen, wants_colour
 from .progress import Progress
 from .render import duration
 from .rows import Run, text
+from .sources import Sources
 from .sql_output import padded, writer
 
 COLUMNS = ("run", "file", "line", "func", "module", "count", "own", "total", "average")
@@ -225,17 +226,19 @@ def _as_text(database: Database, run: Run, options: SimpleNamespace, file: str |
     has_lines = _has_lines(database, run.id)
     if file is not None:
         if has_lines:
-            yield from _whole_file(style, run, file, lines(database, run.id), options.sort)
+            yield from _whole_file(style, database, run, file, lines(database, run.id), options.sort)
         else:
             rows = [row for row in functions(database, run.id) if row.file == file]
-            yield from _table(style, run, rows, "functions", options)
+            yield from _table(style, database, run, rows, "functions", options)
         return
     if has_lines:
-        yield from _table(style, run, lines(database, run.id), "lines", options)
-    yield from _table(style, run, functions(database, run.id), "functions", options)
+        yield from _table(style, database, run, lines(database, run.id), "lines", options)
+    yield from _table(style, database, run, functions(database, run.id), "functions", options)
 
 
-def _table(style: _Style, run: Run, rows: list[Row], what: str, options: SimpleNamespace) -> Iterator[str]:
+def _table(
+    style: _Style, database: Database, run: Run, rows: list[Row], what: str, options: SimpleNamespace
+) -> Iterator[str]:
     """The hottest lines, or functions, a line each."""
     limit = _SHOWN if options.limit is None else options.limit
     shown = _sorted(rows, options.sort)[:limit]
@@ -252,7 +255,7 @@ def _table(style: _Style, run: Run, rows: list[Row], what: str, options: SimpleN
         f"  {'':<{_BAR}}  {source}".rstrip(),
         _DIM,
     )
-    source_of = _source_of(run)
+    source_of = _source_of(database, run)
     for row, place, name in zip(shown, places, names, strict=True):
         start = f"{padded(place, -widths[0])}  {padded(name, -widths[1])}  {_figures(row)}  "
         room = _SOURCE_MAX if style.width is None else style.width - len(start) - _BAR - 2
@@ -274,7 +277,9 @@ def _figures(row: Row | None) -> str:
     return f"{row.count:>11,}  {duration(row.own):>7}  {duration(row.total):>7}  {average:>7}"
 
 
-def _whole_file(style: _Style, run: Run, file: str, rows: list[Row], sort: str) -> Iterator[str]:
+def _whole_file(
+    style: _Style, database: Database, run: Run, file: str, rows: list[Row], sort: str
+) -> Iterator[str]:
     """A file with the figures of its lines in the margin."""
     of_line: dict[int, Row] = {}
     for row in rows:
@@ -285,7 +290,7 @@ def _whole_file(style: _Style, run: Run, file: str, rows: list[Row], sort: str) 
                 replace(_together(before, row), total=max(before.total, row.total)) if before else row
             )
     most = max((_number(row, sort) for row in of_line.values()), default=0)
-    source, note = source_file.whole(run.directory, file, run.started)
+    source, note = Sources(database, run).whole(file)
     texts = dict(source)
     yield ""
     yield printable(f"{file}, the bar shows the {_MOST[sort].removesuffix(' or calls')}:")
@@ -302,10 +307,11 @@ def _whole_file(style: _Style, run: Run, file: str, rows: list[Row], sort: str) 
         yield f"{figures}  {bar}  {number:>5}  {code if at else style.coloured(code, _DIM)}".rstrip()
 
 
-def _source_of(run: Run) -> Callable[[str], dict[int, str]]:
+def _source_of(database: Database, run: Run) -> Callable[[str], dict[int, str]]:
     """A function that reads a file's lines by their numbers; none if it is not there."""
 
-    return lru_cache(8)(lambda file: dict(source_file.whole(run.directory, file, run.started).lines))
+    sources = Sources(database, run)
+    return lru_cache(8)(lambda file: dict(sources.whole(file).lines))
 
 
 def _place(run: Run, row: Row) -> str:

@@ -39,10 +39,11 @@ _PAGE_CHARACTERS = 8 << 20
 # some ten steps and less than a millisecond; a row takes some twenty steps and a microsecond.
 _STEPS = 100
 _MOMENT = 0.002  # s, for more rows once there are enough
-_SHAPES: dict[str, Any] = {"i": int, "n": int | None, "b": bytes}
+_SHAPES: dict[str, Any] = {"i": int, "n": int | None, "b": bytes, "o": bytes | None}
 # Names that have to be tables in the file, and names that only the extension may have.
 _STORED = ("run", "process", "thread", "code", "type", "segment")
-_MADE = ("event", "argument", "call", "stack", "hot", "line", "variable", "damage", "skipped")
+_LATER = ("source_file",)  # of which an earlier version made none
+_MADE = ("event", "argument", "call", "stack", "hot", "line", "source", "variable", "damage", "skipped")
 _FLOCK = "hhqqi4x"  # struct flock
 _SHARED_LOCKS = (0x40000002, 510)  # where each connection in WAL mode has a lock; their number
 _TASKS = 1  # of segment.kinds: SUMMARY_TASKS
@@ -115,7 +116,8 @@ class Database:
     def query(self, shape: str, sql: str, parameters: Sequence[Parameter] = ()) -> list[tuple[Any, ...]]:
         """All rows of one statement, as the database is at this moment.
 
-        shape: the required type of each column: `i` int, `n` int or NULL, `b` bytes.
+        shape: the required type of each column: `i` int, `n` int or NULL, `b` bytes, `o`
+        bytes or NULL.
         """
         rows = self._ask(sql, parameters, lambda cursor: cursor.fetchall())
         types = [_SHAPES[letter] for letter in shape]
@@ -289,7 +291,7 @@ class Database:
 
     def _check_tables(self) -> None:
         """Refuses views and virtual tables in the place of our tables: they might run for ever."""
-        names = ", ".join(f"'{name}'" for name in _STORED + _MADE)
+        names = ", ".join(f"'{name}'" for name in _STORED + _LATER + _MADE)
         found = self.query(
             "bbi",
             "SELECT CAST(lower(name) AS BLOB), CAST(type AS BLOB), coalesce(rootpage, 0) FROM sqlite_schema"
@@ -300,6 +302,8 @@ class Database:
             if name not in tables:
                 raise Damaged(self.path, f"there is no table {name}")
         for name, kind, _ in found:
+            if text(name) in _LATER and text(name) not in tables:
+                raise Damaged(self.path, f"{text(name)} is no table but a {text(kind)}")
             if text(name) in _MADE:
                 raise Damaged(self.path, f"a {text(kind)} of its own has the name {text(name)}")
 

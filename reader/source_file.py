@@ -1,4 +1,4 @@
-"""Source text as it is on this machine now.
+"""Source text as it is on this machine now; sources.py has the text as it was.
 
 The path comes from the recorded program. So only a regular file is opened, only its beginning is
 read, and none of it is run.
@@ -17,7 +17,7 @@ MOST = 1 << 20  # bytes of a file that are read
 _LONGEST = 2000  # bytes of a line
 _BEFORE, _AFTER = 5, 10  # lines
 _TAB = 8
-_LATER = "the file was written after the recording began: this may not be what ran"
+LATER = "the file was written after the recording began: this may not be what ran"
 
 
 class Excerpt(NamedTuple):
@@ -41,11 +41,10 @@ def excerpt(directory: str, file: str, line: int, started: int) -> Excerpt:
             return Excerpt([], f"{path} has {len(lines)} lines now, and no line {line}")
         return Excerpt([], f"{path} is too large: line {line} is not in its first {MOST >> 20} MiB")
     encoding = _encoding(data)
-    first = max(line - _BEFORE, 1)
-    around = lines[first - 1 : line + _AFTER]
+    first, last = around(line)
     return Excerpt(
-        [(number, _decoded(each, encoding)) for number, each in enumerate(around, first)],
-        _LATER if written > started else "",
+        [(number, _decoded(each, encoding)) for number, each in enumerate(lines[first - 1 : last], first)],
+        LATER if written > started else "",
     )
 
 
@@ -59,7 +58,17 @@ def whole(directory: str, file: str, started: int) -> Excerpt:
     lines = [(number, _decoded(each, encoding)) for number, each in enumerate(data[:MOST].splitlines(), 1)]
     if len(data) > MOST:
         return Excerpt(lines, f"these are the first {MOST >> 20} MiB of {path}")
-    return Excerpt(lines, _LATER if written > started else "")
+    return Excerpt(lines, LATER if written > started else "")
+
+
+def around(line: int) -> tuple[int, int]:
+    """The first and the last line that are shown around a line."""
+    return max(line - _BEFORE, 1), line + _AFTER
+
+
+def line_text(line: str) -> str:
+    """A line without tabs, cut far to the right."""
+    return line[:_LONGEST].expandtabs(_TAB)
 
 
 def _open(directory: str, file: str) -> tuple[str, bytes, int] | Excerpt:
@@ -105,9 +114,9 @@ def _encoding(data: bytes) -> str:
 
 
 def _decoded(line: bytes, encoding: str) -> str:
-    """A line without tabs, cut far to the right."""
+    """The text of a line."""
     try:
         text = line[:_LONGEST].decode(encoding, "replace")
     except (LookupError, ValueError):  # an encoding that is not of texts, or that replaces nothing
         text = line[:_LONGEST].decode("utf-8", "replace")
-    return text.expandtabs(_TAB)
+    return line_text(text)

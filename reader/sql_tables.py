@@ -9,6 +9,7 @@ TABLES = {
     "variable": "variable(ID): the variables of an event's function, as they were then (--lines)",
     "hot": "functions: calls and times; those with the most own time first",
     "line": "lines: runs and times; those with the most own time first (--lines)",
+    "source": "source files as they were, if lines were recorded (--lines)",
     "slowest": "calls that ended, the longest first (a view)",
     "exceptions": "exceptions raised, and passed on (a view)",
     "damage": "what could not be read so far",
@@ -18,6 +19,7 @@ TABLES = {
     "thread": "their threads",
     "code": "their functions",
     "type": "the types of values",
+    "source_file": "the stored source files, compressed",
     "segment": "the stored events, compressed",
 }
 

@@ -7,7 +7,8 @@
  *   "caf" e9 ".py"  ->  caf\xe9.py            back: each \xNN is the byte NN
  *   "a\x41.py"      ->  a\x5cx41.py
  *
- * pytracer/start.py has the same for the paths that it knows, reader/paths.py the way back.
+ * pytracer/start.py has the same for the paths that it knows, reader/paths.py and
+ * dumper/sources.py the way back.
  */
 #ifndef PYTRACE_PATH_TEXT_H
 #define PYTRACE_PATH_TEXT_H

@@ -118,7 +118,13 @@ int trace_refuse(struct trace *trace, int code, const char *format, ...)
 
 /* ---- the tables that are read -------------------------------------------------------------- */
 
-static const char *const tables_read[] = {"run", "process", "thread", "code", "type", "segment"};
+static const struct {
+    const char *name;
+    bool later; /* a database of an earlier version may lack it */
+} tables_read[] = {
+    {"run", false}, {"process", false}, {"thread", false}, {"code", false},
+    {"type", false}, {"segment", false}, {"source_file", true},
+};
 
 /* Steps through the rows of a pragma on a table until `is_wrong` is true. Then the refusal is the
  * text `wrong`, with the name and a column of that row; if there is no row, it is `none`. */
@@ -144,7 +150,7 @@ static const struct table_check table_checks[] = {
     {"PRAGMA main.table_xinfo(%s)", NULL, is_generated, "table %s has a generated column, %s", 1},
 };
 
-static int check_table(struct trace *trace, const struct table_check *check, const char *name)
+static int check_table(struct trace *trace, const struct table_check *check, const char *name, bool later)
 {
     char *sql = sqlite3_mprintf(check->pragma, name);
     sqlite3_stmt *row = NULL;
@@ -159,8 +165,9 @@ static int check_table(struct trace *trace, const struct table_check *check, con
                                   sqlite3_column_text(row, check->column));
     }
     if (answer == SQLITE_DONE)
-        answer = any || !check->none ? SQLITE_OK
-                                     : trace_refuse(trace, SQLITE_CORRUPT_VTAB, check->none, name);
+        answer = any || later || !check->none
+                     ? SQLITE_OK
+                     : trace_refuse(trace, SQLITE_CORRUPT_VTAB, check->none, name);
     sqlite3_finalize(row);
     sqlite3_free(sql);
     return answer;
@@ -185,7 +192,7 @@ static int check_tables(struct trace *trace)
     trace->checked = false;
     for (size_t i = 0; i < sizeof tables_read / sizeof *tables_read; i++)
         for (size_t j = 0; j < sizeof table_checks / sizeof *table_checks; j++)
-            if ((answer = check_table(trace, &table_checks[j], tables_read[i])))
+            if ((answer = check_table(trace, &table_checks[j], tables_read[i].name, tables_read[i].later)))
                 return answer;
     trace->checked = true;
     trace->schema = version;

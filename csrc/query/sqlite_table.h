@@ -2,8 +2,8 @@
  * connecting, and answering.
  *
  * Called by the files with a sqlite3_module: sqlite_event.c, sqlite_hot.c, sqlite_line.c,
- * sqlite_stack.c, sqlite_variable.c, sqlite_damage.c, sqlite_skipped.c; and by sqlite_trace.c,
- * which lists these.
+ * sqlite_source.c, sqlite_stack.c, sqlite_variable.c, sqlite_damage.c, sqlite_skipped.c; and by
+ * sqlite_trace.c, which lists these.
  */
 #ifndef PYTRACE_SQLITE_TABLE_H
 #define PYTRACE_SQLITE_TABLE_H
@@ -49,6 +49,7 @@ void trace_result(sqlite3_context *context, struct string string, sqlite3_destru
 
 extern const sqlite3_module event_module, argument_module, call_module; /* sqlite_event.c */
 /* in files of these names */
-extern const sqlite3_module hot_module, line_module, stack_module, variable_module, damage_module, skipped_module;
+extern const sqlite3_module hot_module, line_module, source_module, stack_module, variable_module;
+extern const sqlite3_module damage_module, skipped_module;
 
 #endif

@@ -17,8 +17,8 @@
  *   sqlite_plan         the conditions of SQL that are taken over
  *   sqlite_conditions   ... as predicates
  *   sqlite_calls        the outcomes of calls
- *   sqlite_event, sqlite_hot, sqlite_line, sqlite_stack, sqlite_variable, sqlite_damage,
- *  sqlite_skipped      the tables
+ *   sqlite_event, sqlite_hot, sqlite_line, sqlite_source, sqlite_stack, sqlite_variable,
+ *   sqlite_damage, sqlite_skipped   the tables
  *
  * No other file knows SQLite. Nothing here writes.
  */
@@ -42,7 +42,8 @@ EXPORTED int sqlite3_sqlitetrace_init(sqlite3 *db, char **error, const sqlite3_a
         const sqlite3_module *module;
     } modules[] = {{"event", &event_module}, {"argument", &argument_module}, {"damage", &damage_module},
                    {"call", &call_module}, {"stack", &stack_module}, {"hot", &hot_module},
-                   {"line", &line_module}, {"variable", &variable_module}, {"skipped", &skipped_module}};
+                   {"line", &line_module}, {"source", &source_module}, {"variable", &variable_module},
+                   {"skipped", &skipped_module}};
     int answer = SQLITE_OK;
 
     SQLITE_EXTENSION_INIT2(api);

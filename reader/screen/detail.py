@@ -1,5 +1,5 @@
-"""The pane about one event: all its facts, with the source around its line as it is on this machine
-now. `detail` is a question, `detail_lines` draws its answer.
+"""The pane about one event: all its facts, with the source around its line. `detail` is a question,
+`detail_lines` draws its answer.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from ..database import Database
 from ..query import stack as open_calls
 from ..render import SIGNS, arguments
 from ..rows import Row, Run, text
-from ..source_file import MOST as MOST
 from ..source_file import Excerpt as Excerpt
-from ..source_file import excerpt as excerpt
+from ..sources import Sources
 from .lines import DisplayOptions, Liner, Pieces, joined, magnitude
 from .navigation import Begun, begun, partner
 from .text import Line, cells, chop, fold
@@ -74,7 +73,6 @@ def detail(database: Database, item: Item) -> Detail:
     calls = _stack(database, row)
     run = next((each for each in database.runs() if each.id == row[1]), None)
     shown = [row, other] if other else [row]
-    file, line, started = text(row[9]), row[10], run.started if run else 0
     mine = _mine(database, calls)
     resumed = [
         each for each in calls[-_INNER:] if each[6] != "call" and (each[0] in mine or each is calls[-1])
@@ -89,7 +87,7 @@ def detail(database: Database, item: Item) -> Detail:
         {key: content for event in shown for key, content in _texts(database, event).items()},
         _signatures(database, row[1], [*calls, row]),
         _command(database, row[1], row[3]),
-        excerpt(run.directory if run else "", file, line, started),
+        Sources(database, run).excerpt(text(row[9]), row[10]),
         {each[0]: begun(database, each) for each in resumed[-_RESUMED:]},
     )
 

@@ -50,6 +50,8 @@ static const struct {
     {"code", "func"}, {"code", "file"}, {"code", "line"}, {"code", "arguments"},
     {"type", "number"}, {"type", "name"}, {"type", "fields"}, {"type", "attributes"},
     {"run", "features"}, {"segment", "kind"}, {"segment", "open"}, {"code", "variables"},
+    {"source_file", "run"}, {"source_file", "file"}, {"source_file", "changed"}, {"source_file", "size"},
+    {"source_file", "data"},
 };
 #define CELLS (sizeof cells / sizeof *cells)
 
@@ -197,6 +199,9 @@ static void make_database(void)
                  run, run, run, run, run, run);
         execute(db, sql);
     }
+    put_body(db, 0, (const uint8_t *)"def pay(user):\n", 15);
+    execute(db, "INSERT INTO source_file (run, file, changed, size, data)"
+                " SELECT run.id, 'app.py', 0, size, data FROM run, segment WHERE run = 1 AND sequence = 0");
     size_t size = some_records(body);
     for (unsigned segment = 0; segment < 3; segment++)
         put_body(db, segment, body, size);
@@ -306,6 +311,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ask(db, question, match, match_size, intact);
     ask(db, "SELECT * FROM damage", NULL, 0, false);
     ask(db, "SELECT * FROM skipped", NULL, 0, false);
+    ask(db, "SELECT *, changed FROM source", NULL, 0, false);
+    ask(db, "SELECT source.text FROM code JOIN source USING (run, file)", NULL, 0, false);
     CHECK(!sqlite3_close(db));
     return 0;
 }

@@ -20,6 +20,7 @@ EARLIER = sorted(path.name.removesuffix(".gz") for path in DATA.glob("*.sqlite.g
 NEW_COLUMNS = {
     "run": {"features", "options"}, "thread": {"kind"}, "code": {"language", "mine", "variables"},
     "segment": {"kind", "open"}, "type": {"fields", "attributes"},
+    "source_file": {"run", "file", "changed", "size", "data"},
 }  # fmt: skip
 
 
@@ -54,6 +55,7 @@ def test_it_is_read_and_not_changed(earlier: Path) -> None:
     ]
     assert asked(earlier, "SELECT calls FROM hot WHERE func = 'Order.pay'") == [(3,)]
     assert asked(earlier, "SELECT * FROM skipped") == []
+    assert asked(earlier, "SELECT * FROM source") == []
     assert "func == 'Order.pay'  " in printed(earlier, "--filter", "func == 'Order.pya'").stderr
     assert earlier.read_bytes() == before
 
@@ -61,12 +63,14 @@ def test_it_is_read_and_not_changed(earlier: Path) -> None:
 def test_a_new_recording_goes_into_it(earlier: Path) -> None:
     old = printed(earlier, "--run", 1, "--format", "json").stdout
     script = write(earlier.parent, "script.py", "def new(): pass\nnew()\n")
-    done = run([*PYTRACE, "-q", "-o", str(earlier), "--no-stdlib", str(script)], earlier.parent)
+    done = run([*PYTRACE, "-q", "-o", str(earlier), "--no-stdlib", "--lines", str(script)], earlier.parent)
     assert done.returncode == 0, done.stderr
     for table, added in NEW_COLUMNS.items():
         assert added <= columns(earlier, table)
     assert printed(earlier, "--run", 1, "--format", "json").stdout == old
-    assert asked(earlier, "SELECT count(*) FROM event WHERE run = 2 AND func = 'new'") == [(2,)]
+    calls = "SELECT count(*) FROM event WHERE run = 2 AND func = 'new' AND kind <> 'line'"
+    assert asked(earlier, calls) == [(2,)]
+    assert asked(earlier, "SELECT * FROM source") == [(2, str(script), script.read_text())]
     kinds = "SELECT DISTINCT run, thread.kind, language, segment.kind FROM thread JOIN code USING (run)"
     assert asked(earlier, f"{kinds} JOIN segment USING (run) ORDER BY run") == [
         (1, "thread", "python", 0),

@@ -182,7 +182,7 @@ def test_a_later_database_is_read_as_far_as_it_can_be(database: Path) -> None:
         made("ALTER TABLE run ADD COLUMN host TEXT")
         made("ALTER TABLE segment ADD COLUMN cpu INTEGER")
         made("ALTER TABLE code ADD COLUMN layer TEXT NOT NULL DEFAULT 'python'")
-        made("CREATE TABLE source (run INTEGER, file TEXT, text TEXT) STRICT")
+        made("CREATE TABLE symbol (run INTEGER, file TEXT, name TEXT) STRICT")
         made(f'UPDATE run SET features = {1 << 7 | 1}, options = \'{{"repr": "1"}}\'')
         made("UPDATE thread SET kind = 'fibre'")
         made("UPDATE code SET language = 'cobol'")

@@ -34,6 +34,7 @@ def write(path: Path) -> None:
             database.code(run, 1, "pay", ["user", "amount"], variables=["user", "amount", "total"])
             database.code(run, 2, "walk", ["a"])
             database.type(run, 1, "app.Order")
+            database.source(run, "def pay(user, amount): ...\n")
             records = [
                 event("call", 1, "bob", 5),
                 event("call", 2, [1, "bob", None]),

@@ -40,6 +40,7 @@ PLANS = {
     "The slowest calls": ["SCAN event VIRTUAL TABLE INDEX 0:kind IN?", SORTED],
     "The functions that take the most time": ["SCAN hot VIRTUAL TABLE INDEX 1:run=?"],
     "The lines that take the most time": ["SCAN line VIRTUAL TABLE INDEX 1:run=?"],
+    "The source of a file as it was": ["SCAN source VIRTUAL TABLE INDEX 5:run=?"],
     "The functions of one's own code that sometimes take long": [
         "SCAN hot VIRTUAL TABLE INDEX 3:run=? hot MATCH?", SORTED,
     ],

@@ -13,7 +13,8 @@ from pytracer.reader.database import extension_path
 from test_sql_damage import run_python, write
 
 READ = ("run", "process", "thread", "code", "type", "segment")
-MADE = ("event", "argument", "call", "hot", "line", "stack(262144)", "variable(262144)")
+LATER = "source_file"  # of which an earlier version made none
+MADE = ("event", "argument", "call", "hot", "line", "source", "stack(262144)", "variable(262144)")
 
 ASK = """
 import sys
@@ -50,7 +51,7 @@ def asked(path: Path) -> set[str]:
     return set(run_python("-c", ASK, extension_path(), path, *questions).splitlines())
 
 
-@pytest.mark.parametrize("table", READ)
+@pytest.mark.parametrize("table", [*READ, LATER])
 def test_a_view_that_asks_for_what_is_made_of_it(path: Path, table: str) -> None:
     change(path, f"ALTER TABLE {table} RENAME TO other")
     change(path, f"CREATE VIEW {table} AS SELECT other.* FROM other, event")
@@ -71,7 +72,7 @@ def test_a_view_whose_name_is_hidden(path: Path, table: str) -> None:
     assert not any(answer.isdigit() for answer in asked(path))  # SQLite may find that out by itself
 
 
-@pytest.mark.parametrize("table", READ)
+@pytest.mark.parametrize("table", [*READ, LATER])
 def test_a_virtual_table(path: Path, table: str) -> None:
     change(path, f"DROP TABLE {table}")
     change(path, f"CREATE VIRTUAL TABLE {table} USING fts5 (a)")
@@ -82,6 +83,13 @@ def test_a_virtual_table(path: Path, table: str) -> None:
 def test_a_table_that_is_not_there(path: Path, table: str) -> None:
     change(path, f"DROP TABLE {table}")
     assert asked(path) == {f"there is no table {table}"}
+
+
+def test_a_table_that_earlier_versions_did_not_make(path: Path) -> None:
+    change(path, f"DROP TABLE {LATER}")
+    answers = asked(path)
+    assert "0" in answers  # of source
+    assert all(answer.isdigit() for answer in answers)
 
 
 def test_a_generated_column(path: Path) -> None:
@@ -96,7 +104,7 @@ def test_other_schemas_do_not_matter(path: Path) -> None:
     connection.enable_load_extension(True)
     connection.load_extension(extension_path())
     connection.execute("ATTACH ':memory:' AS other")
-    for table in READ:
+    for table in (*READ, LATER):
         connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM event")
     found = {str(connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0]) for table in MADE}
     connection.close()

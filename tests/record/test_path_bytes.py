@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from pytracer.reader.paths import path_bytes
-from pytracer.reader.screen.detail import excerpt
+from pytracer.reader.source_file import excerpt
 
 from pytracer.start import show_path
 from recording import PYTRACE, TIMEOUT, environment

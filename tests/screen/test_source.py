@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from pytracer.reader.screen.detail import MOST, Excerpt, excerpt
+from pytracer.reader.source_file import MOST, Excerpt, excerpt
 
 LATER = 1 << 62  # after each file here was written
 

@@ -39,6 +39,8 @@ QUESTIONS = (
     "SELECT stack.* FROM event JOIN stack(event.id) AS stack",
     "SELECT * FROM hot",
     "SELECT *, mine FROM line",
+    "SELECT *, changed FROM source",
+    "SELECT text FROM source JOIN run ON run.id = source.run WHERE file = '/home/me/app.py'",
     "SELECT *, own_depth, near_depth, near FROM event WHERE event MATCH '(or (shown own) (shown near))'",
     "SELECT * FROM damage",
 )
@@ -57,6 +59,7 @@ NUMBERS = {
     "thread": ("stream", "process", "tid", "name"),
     "code": ("number", "module", "func", "file", "line", "arguments", "variables"),
     "type": ("number", "name"),
+    "source_file": ("run", "file", "changed", "size", "data"),
 }  # fmt: skip
 NAMES = (
     "[",

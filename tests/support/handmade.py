@@ -205,6 +205,15 @@ class Handmade:
             "INSERT INTO type (run, number, name, attributes) VALUES (?, ?, ?, ?)", (run, number, name, names)
         )
 
+    def source(
+        self, run: int, text: str | bytes, *, file: str = "/home/me/app.py", changed: bool = False
+    ) -> None:
+        data = text.encode() if isinstance(text, str) else text
+        self(
+            "INSERT INTO source_file (run, file, changed, size, data) VALUES (?, ?, ?, ?, ?)",
+            (run, file, changed, len(data), zstd.compress(data)),
+        )
+
     def segment(
         self,
         run: int,
