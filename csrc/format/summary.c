@@ -477,7 +477,7 @@ bool summary_make(struct summary_maker *maker, const uint8_t *body, size_t size,
             }
             if (event_is_known(event.kind))
                 last = (struct last){record, tally.open, 0};
-            move(&tally, levels, motion, event.code);
+            move(&tally, levels, motion, event.code == KEPT ? 0 : event.code); /* neither is own */
             if (motion & LEAVES)
                 take_duration(&tally, event.has_elapsed ? event.elapsed : event.time);
             memory = count(maker, event.code, motion >> EVENT_CALL & 1);

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from test_records import RECORDS, delimited, fields, numbers, shuffled, signed
 
@@ -151,6 +151,8 @@ DEPTHS = st.integers(-3, 20) | signed(32)
 OPENS = st.builds(lambda flags, bits: bytes([flags]) + bits, st.integers(0, 3), st.binary(max_size=4))
 
 
+# the last number that a code can have, at a level that `open` should not tell of
+@example(records=[Record("call", (1 << 32) - 1)], base_depth=0, open=b"\0\1")
 @given(records=BODIES, base_depth=DEPTHS, open=OPENS)
 def test_it_says_what_a_walk_finds(
     native: Native, maker: Maker, records: list[Record], base_depth: int, open: bytes
