@@ -149,6 +149,20 @@ static PyObject *fields_of(PyTypeObject *type)
     return NULL;
 }
 
+/* A type has no version until something is looked up in it. A type that changes again and again
+ * should not run out of versions by our doing, so it gets one after many values. */
+#define UNVERSIONED_MAX 32
+
+static bool wants_version(const PyTypeObject *type, struct type_info *info)
+{
+    if (type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE)
+        return true;
+    if (info->type != type || ++info->unversioned < UNVERSIONED_MAX)
+        return false;
+    info->unversioned = 0;
+    return true;
+}
+
 struct type_info *types_info_cold(PyTypeObject *type)
 {
     STAT(type_looked);
@@ -157,7 +171,7 @@ struct type_info *types_info_cold(PyTypeObject *type)
         return &none;
     struct type_info *info = types_slot(type);
     unsigned version = type->tp_version_tag;
-    if (version == 0 && type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE)
+    if (version == 0 && wants_version(type, info))
         version = compat_type_version(type); /* else each of its values would come here */
     if (info->type == type && info->version == version && version != 0)
         return info;

@@ -41,6 +41,7 @@ struct type_info {
     bool exact;          /* a built-in type itself, no subclass */
     uint8_t family;      /* of KIND_KNOWN: types_find_known's */
     uint8_t otherwise;   /* and the kind if an object is not as expected */
+    uint8_t unversioned; /* values that came while the type had no version */
 };
 
 /* Types by address, with open addressing. A type may die, and another one take its place. Then the

@@ -148,6 +148,12 @@ STEPS = {
         "add(fresh)",
         {"type_looked": 4, "type_defined": 1, "value_general": 1},
     ),
+    # for some values only: then it gets a version
+    "a class in which nothing is looked up": Step(
+        "import enum\nclass Way(enum.IntEnum): ON = 1\nway = Way.ON\nsetattr(Way, 'other', 1)",
+        "for _ in range(1000): add(way)",
+        {"type_looked": 25, "value_general": 2000, "value_known": 2000},
+    ),
     "a container": Step("", "add([1, 'text', known])", {"value_general": 2}),
     "containers in it": Step("", "add([[1], (2, 3)])", {"value_general": 6}),
     "an object of a known type": Step(
