@@ -38,17 +38,30 @@ query="SELECT module, func, calls, own, total FROM hot WHERE func <> '<module>' 
 printf '\n%s$ %s%s  (times in ns)\n' "$bold" "pytrace sql $traces \"$query\"" "$plain"
 "$bin/pytrace" sql "$traces" "$query"
 
+echo
+echo "A small shop sells cake, this time with each line and each variable:"
+shop=$out/shop.sqlite
+run "$bin/pytrace" --lines -o "$shop" examples/shop.py
+run "$bin/pytrace" analyse "$shop" --limit 3
+
 cat << END
 
-All that happened, on a screen:
+All that docutils did, on a screen:
   $bin/pytrace read $traces
+The shop, line by line, forwards and backwards:
+  $bin/pytrace replay $shop
 A program of your own:
   $bin/pytrace your_script.py
   $bin/pytrace
 END
 if [ -t 0 ] && [ -t 1 ] && [ "${TERM:-dumb}" != dumb ]; then
-    if read -rp $'\nEnter shows it now (h: keys, q: back). '; then
-        exec "$bin/pytrace" read "$traces"
+    if read -rp $'\nEnter shows docutils now (h: keys, q: back). '; then
+        "$bin/pytrace" read "$traces"
+    else
+        echo # Ctrl-D: not now
     fi
-    echo # Ctrl-D: not now
+    if read -rp $'\nEnter walks through the shop (s: a step, S: a step back, h: keys, q: back). '; then
+        exec "$bin/pytrace" replay "$shop"
+    fi
+    echo
 fi
