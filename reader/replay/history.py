@@ -2,7 +2,9 @@
 
 A walk stops at lines; at returns, yields and exceptions, with their values; at what is raised,
 logged or lost; and at calls of functions whose lines were not recorded. A line that only tells the
-last line's changes belongs to the end behind it. Backwards the same moments come in reverse.
+last line's changes belongs to the end behind it. Where the lines of own code alone were recorded,
+a walk passes over all other code, unless `everything` is asked for. Backwards the same moments come
+in reverse.
 
 The answer None means that there is none: the recording ends there.
 """
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from ..database import Database
 
 _FIRST, _MOST = 4, 4096  # events that are asked for at once
+_OWN = '(or (= mine 1) (= kind "lost"))'
 _LEAVES = f"kind IN {LEAVES}"
 
 
@@ -29,6 +32,7 @@ class History:
     def __init__(self, database: Database, run: int) -> None:
         self.database, self.run = database, run
         self._run = Query("run = ?", (run,))
+        self.everything = not self._has_own_lines()
 
     # ---- where to begin ----
 
@@ -39,28 +43,33 @@ class History:
 
     def first(self, backwards: bool = False) -> Moment | None:
         """The first moment of the run; backwards: the last one."""
-        found = moments(self.database, self._run, backwards, 1)
-        return self._nearest_stop(found[0], backwards) if found else None
+        found = self._edge(self._run, backwards)
+        return self._nearest_stop(found, backwards) if found else None
 
     def at_time(self, time: int, stream: int | None = None) -> Moment | None:
         """The first moment at or after a time (ns since 1970), of a thread or of all; behind the
         last one, that."""
         query = self._run if stream is None else self._thread(stream)
-        found = moments(self.database, query.also("time >= ?", time), False, 1)
-        found = found or moments(self.database, query.also("time < ?", time), True, 1)
-        return self._nearest_stop(found[0], False) if found else None
+        found = self._edge(query.also("time >= ?", time), False)
+        found = found or self._edge(query.also("time < ?", time), True)
+        return self._nearest_stop(found, False) if found else None
 
     def in_thread(self, stream: int, time: int) -> Moment | None:
         """Where a thread was at a time: its last moment up to then, or its first one."""
         thread = self._thread(stream)
-        found = moments(self.database, thread.also("time <= ?", time), True, 1)
-        found = found or moments(self.database, thread.also("time > ?", time), False, 1)
-        return self._nearest_stop(found[0], True) if found else None
+        found = self._edge(thread.also("time <= ?", time), True)
+        found = found or self._edge(thread.also("time > ?", time), False)
+        return self._nearest_stop(found, True) if found else None
+
+    def _edge(self, query: Query, backwards: bool) -> Moment | None:
+        """The first event of a query on a walk (backwards: the last one); else any event."""
+        found = _only(moments(self.database, self._shown(query), backwards, 1))
+        return found or _only(moments(self.database, query, backwards, 1))
 
     def _nearest_stop(self, moment: Moment, backwards: bool) -> Moment:
         """The moment itself if a walk stops there, else the next one that does."""
-        following = moments(self.database, after(self._thread(moment.stream), moment, False), False, 1)
-        if _is_stop(moment, following[0] if following else None):
+        following = after(self._walk(moment.stream), moment, False)
+        if _is_stop(moment, _only(moments(self.database, following, False, 1))):
             return moment
         return self.step(moment, backwards) or self.step(moment, not backwards) or moment
 
@@ -68,11 +77,11 @@ class History:
 
     def step(self, moment: Moment, backwards: bool = False) -> Moment | None:
         """The next moment of the thread, in whatever function."""
-        return next(self._stops(self._thread(moment.stream), moment, backwards), None)
+        return next(self._stops(self._walk(moment.stream), moment, backwards), None)
 
     def next(self, moment: Moment, backwards: bool = False) -> Moment | None:
         """The next moment of the function, or of one that called it: over what it calls."""
-        depth, thread = moment.depth, self._thread(moment.stream)
+        depth, thread = moment.depth, self._walk(moment.stream)
         if moment.enters if backwards else moment.leaves:
             depth -= 1
         elif backwards:
@@ -87,7 +96,7 @@ class History:
     def finish(self, moment: Moment, backwards: bool = False) -> Moment | None:
         """The end of the function; at its end, that of its caller. Backwards: where it was
         called."""
-        thread = self._thread(moment.stream)
+        thread = self._walk(moment.stream)
         if backwards:
             return next(self._stops(thread.also("depth < ?", moment.depth), moment, True), None)
         depth = moment.depth - 1 if moment.leaves else moment.depth
@@ -103,7 +112,7 @@ class History:
         if backwards:
             edges = f'(or (< depth {depth}) (and (= depth {depth}) (= kind "call")))'
         place = f'(and (= depth {depth}) (= kind "line") (= line {line}))'
-        within = self._thread(moment.stream).also(
+        within = self._walk(moment.stream).also(
             "depth <= ? AND event MATCH ?", depth, f"(or {place} {edges})"
         )
         for found in self._stops(within, moment, backwards):
@@ -125,11 +134,9 @@ class History:
             moment, count = found[-1], min(count * _FIRST, _MOST)
 
     def raised(self, moment: Moment, backwards: bool = False) -> Moment | None:
-        """Where the next exception was raised, in any thread. (It may be seen in the callers, too,
-        and is not raised there.)"""
-        return self.onwards(moment, '(= kind "raise")', backwards) or self.onwards(
-            moment, '(= kind "exception")', backwards
-        )
+        """Where the next exception was raised, or arrived, in any thread."""
+        raised = self._shown(self._run.also("kind = 'raise'"))
+        return _only(moments(self.database, after(raised, moment, backwards), backwards, 1))
 
     # ---- of variables ----
 
@@ -192,6 +199,20 @@ class History:
         return bool(moments(self.database, self._run.also("kind = 'line'"), False, 1))
 
     # ---- how they are found ----
+
+    def _has_own_lines(self) -> bool:
+        """Whether lines were recorded, and of own code alone."""
+        known = self.database.has_column("run", "options")
+        option = "coalesce(options ->> '$.lines', '')" if known else "''"
+        rows = self.database.query("b", f"SELECT CAST({option} AS BLOB) FROM run WHERE id = ?", (self.run,))
+        return rows != [(b"all",)] and self.has_lines()
+
+    def _shown(self, query: Query) -> Query:
+        """The events of a query that a walk does not pass over."""
+        return query if self.everything else query.also("event MATCH ?", _OWN)
+
+    def _walk(self, stream: int) -> Query:
+        return self._shown(self._thread(stream))
 
     def _thread(self, stream: int) -> Query:
         return self._run.also("stream = ?", stream)

@@ -121,6 +121,16 @@ def test_a_recording_without_lines_has_calls_and_their_ends(record: Record) -> N
     assert history.next(over, True) == call
 
 
+def test_other_code_is_passed_over_where_own_lines_are_recorded(shop: History) -> None:
+    own = walk(shop.step, shop.first())
+    assert {moment.file for moment in own} == {own[0].file}
+    shop.everything = True
+    every = walk(shop.step, shop.first())
+    assert len({moment.file for moment in every}) > 1  # threading.py
+    assert [moment for moment in every if moment.file == own[0].file] == own
+    assert walk(shop.step, every[-1], True) == every[::-1]
+
+
 def test_next_goes_over_what_is_called(shop: History) -> None:
     start = reached(shop, "for item in items")
     lines = [moment.line for moment in walk(shop.next, start) if moment.func == "total"]
