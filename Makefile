@@ -22,7 +22,7 @@ SOURCES := setup.py pyproject.toml pytrace.py \
 	$(shell find csrc dumper pytracer reader \( -type d ! -name __pycache__ \) -o \
 		\( -name '*.[ch]' ! -name unprintable.h \) -o -name '*.py' -o -name '*.sql' -o -name '*.pth')
 
-.PHONY: help demo test test-all test-lowest wheels test-wheels lint sanitize fuzz bench suites cpython clean
+.PHONY: help demo test test-all test-lowest wheels test-wheels lint sanitize fuzz dap-client bench suites cpython clean
 .DELETE_ON_ERROR:
 
 help:            ## this list
@@ -60,6 +60,11 @@ sanitize: $(VENV)/.installed $(VENV)/.test  ## the C tests under the address, un
 
 fuzz: $(VENV)/.installed  ## clang looks a minute for inputs that break the C code; ARGS=SECONDS=600: longer, each of four
 	$(MAKE) -s -C tests/c fuzz BUILD=$(CURDIR)/build/c $(ARGS)
+
+dap-client: $(VENV)/.installed  ## drive a replay through VS Code's own client of the protocol; needs npm and a network
+	mkdir -p build/dap && cp tests/dap/* build/dap/
+	npm install --prefix build/dap --no-audit --no-fund --silent
+	node build/dap/client.js $(abspath $(VENV)/bin/pytrace)
 
 bench: $(VENV)/.installed $(VENV)/.bench  ## measure the costs, side by side with other tracers
 	$(VENV)/bin/python -m benchmarks $(ARGS)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..database import Database
 
 _FIRST, _MOST = 4, 4096  # events that are asked for at once
+CO_NESTED = 0x10  # of code.flags
 _OWN = '(or (= mine 1) (= kind "lost"))'
 _LEAVES = f"kind IN {LEAVES}"
 
@@ -197,6 +198,101 @@ class History:
     def has_lines(self) -> bool:
         """Whether lines were recorded at all; the summaries of segments tell it."""
         return bool(moments(self.database, self._run.also("kind = 'line'"), False, 1))
+
+    # ---- of predicates ----
+
+    def following(self, moment: Moment) -> Moment | None:
+        """The next event of the thread, whether a walk stops there or not."""
+        return _only(moments(self.database, after(self._thread(moment.stream), moment, False), False, 1))
+
+    def meets(self, id: int, condition: str) -> bool:
+        """Whether an event meets a condition (`event MATCH`)."""
+        sql = "SELECT count(*) FROM event WHERE id = ? AND event MATCH ?"
+        return bool(self.database.query("i", sql, (id, condition))[0][0])
+
+    def has_any(self, condition: str) -> bool:
+        """Whether an event of the run meets a condition."""
+        return bool(moments(self.database, self._run.also("event MATCH ?", condition), False, 1))
+
+    def events(self, condition: str, stream: int | None = None) -> Query:
+        """The events of the run, or of one thread, that meet a condition."""
+        of = self._run if stream is None else self._thread(stream)
+        return of.also("event MATCH ?", condition)
+
+    def count_before(self, condition: str, time: int, id: int) -> int:
+        """The number of events that meet a condition before a place. It goes through all of
+        them."""
+        earlier = self.events(condition).before(time, id)
+        sql = f"SELECT count(*) FROM event WHERE {earlier.where}"
+        found: int = self.database.query("i", sql, earlier.parameters)[0][0]
+        return found
+
+    def place_before(
+        self, condition: str, stream: int | None, time: int, id: int, count: int
+    ) -> tuple[int, int] | None:
+        """Time and id of the first of the last `count` events before a place that meet a
+        condition."""
+        earlier = self.events(condition, stream).before(time, id)
+        sql = f"SELECT time, id FROM event WHERE {earlier.where} ORDER BY time DESC, id DESC LIMIT {count}"
+        found = self.database.query("ii", sql, earlier.parameters)
+        return (found[-1][0], found[-1][1]) if found else None
+
+    def places(
+        self, condition: str, stream: int | None, start: tuple[int, int], until: tuple[int, int] | None
+    ) -> Iterator[tuple[tuple[int, int], int, int]]:
+        """The events behind a place that meet a condition: time and id, stream, depth."""
+        query, count = self.events(condition, stream), _FIRST
+        if until is not None:
+            query = query.also("time <= ?", until[0])
+        while True:
+            of = query.behind(*start)
+            sql = (
+                f"SELECT time, id, stream, depth FROM event WHERE {of.where} ORDER BY time, id LIMIT {count}"
+            )
+            rows = self.database.query("iiii", sql, of.parameters)
+            yield from (((time, id), of_stream, depth) for time, id, of_stream, depth in rows)
+            if len(rows) < count:
+                return
+            start, count = (rows[-1][0], rows[-1][1]), min(count * _FIRST, _MOST)
+
+    def last_of_frames(
+        self, condition: str, stream: int | None, time: int, id: int
+    ) -> list[tuple[tuple[int, int], int, int]]:
+        """Of each thread and depth the last event up to a place that meets a condition."""
+        until = self.events(condition, stream).before(time, id + 1)
+        sql = f"SELECT max(time), id, stream, depth FROM event WHERE {until.where} GROUP BY stream, depth"
+        rows = self.database.query("iiii", sql, until.parameters)
+        return [((at, of), in_stream, depth) for at, of, in_stream, depth in rows]
+
+    def end_of_value(
+        self, place: tuple[int, int], stream: int, depth: int, name: str
+    ) -> tuple[int, int] | None:
+        """Where a variable changes after a place of its function, or the function ends."""
+        change = f'(and (= depth {depth}) (= kind "line") (any (= name {quoted(name)})))'
+        end = f'(and (<= depth {depth}) (in kind "call" "return" "exception"))'
+        return next((at for at, *_ in self.places(f"(or {change} {end})", stream, place, None)), None)
+
+    def among(self, ids: Sequence[int]) -> dict[int, Moment]:
+        """The events of some ids, by them; a few hundred at most."""
+        query = Query(f"id IN ({', '.join('?' * len(ids))})", tuple(ids))
+        return {each.id: each for each in moments(self.database, query, False, len(ids))}
+
+    def is_nested(self, file: str, func: str) -> bool:
+        """Whether a function stands within another one, and may use its variables."""
+        sql = "SELECT count(*) FROM code WHERE run = ? AND file = ? AND func = ? AND flags & ?"
+        return bool(self.database.query("i", sql, (self.run, file, func, CO_NESTED))[0][0])
+
+    def is_whole(self) -> bool:
+        """Whether no event was evicted or lost."""
+        sql = "SELECT lost + evicted FROM run WHERE id = ?"
+        return self.database.query("i", sql, (self.run,)) == [(0,)]
+
+    def lines_near(self, file: str, line: int, around: int) -> list[int]:
+        """The lines of a file that ran, at most some lines away from one."""
+        ran = self._run.also("kind = 'line' AND file = ?", file)
+        ran = ran.also("line >= ? AND line <= ?", line - around, line + around)
+        sql = f"SELECT DISTINCT line FROM event WHERE {ran.where} ORDER BY line"
+        return [line for (line,) in self.database.query("i", sql, ran.parameters)]
 
     # ---- how they are found ----
 
