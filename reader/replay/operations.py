@@ -15,7 +15,7 @@ from .readings import Cut, Other, Part, Partial, Unknown, is_plain, read, type_o
 from .state import Item
 
 BITS_MAX = 14_000  # of a whole number: Python shows up to 4300 digits
-LENGTH_MAX = 100_000  # of what + and * make
+LENGTH_MAX = 10_000  # of what + and * make
 
 _MISTAKES = (TypeError, ValueError, ArithmeticError, LookupError, RecursionError, MemoryError)
 SIGNS: dict[type[ast.operator], str] = {
@@ -271,7 +271,7 @@ def _no_numbers(sign: str, one: Any, other: Any) -> str:
         return "" if len(one) + len(other) <= LENGTH_MAX else "+ makes a text here that is too long"
     if sign == "*":
         for first, second in ((one, other), (other, one)):
-            if isinstance(first, sized) and isinstance(second, int):
+            if isinstance(first, (str, bytes)) and isinstance(second, int):
                 return "" if len(first) * second <= LENGTH_MAX else "* makes a text here that is too long"
     if sign == "-" and isinstance(one, (set, frozenset)) and isinstance(other, (set, frozenset)):
         return ""

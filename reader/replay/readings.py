@@ -21,7 +21,8 @@ _STRING = r"(?P<bytes>b?)(?P<quote>['\"])(?P<body>(?:(?!(?P=quote))[^\\]|\\.)*)(
 _NUMBER = (
     r"(?P<int>[+-]?[0-9]+)(?P<more>\.\.\.)?(?![\w.])"
     r"|(?P<float>[+-]?(?:inf|nan|[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)(?![\w.]))"
-    r"|(?P<complex>\(?[+-]?(?:[0-9.]|inf|nan|e[+-])+(?:[+-](?:[0-9.]|inf|nan|e[+-])+)?j\)?)"
+    r"|(?P<complex>\([+-]?(?:[0-9.]|inf|nan|e[+-])+[+-](?:[0-9.]|inf|nan|e[+-])+j\)"
+    r"|[+-]?(?:[0-9.]|inf|nan|e[+-])+j)"
 )
 _WORD = r"(?P<word>True|False|None|Ellipsis|set\(\)|frozenset\(\))(?![\w.(])"
 _SCALAR = re.compile(f"{_STRING}|{_NUMBER}|{_WORD}", re.DOTALL)
@@ -186,7 +187,7 @@ class _Reader:
             raise ValueError
         start = self.at
         match = _SCALAR.match(self.text, start)
-        if match and (match.lastgroup != "complex" or match.group().count("(") == match.group().count(")")):
+        if match:
             self.at = match.end()
             return self._scalar(match)
         if self.text.startswith("frozenset({", start):

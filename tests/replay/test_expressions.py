@@ -81,7 +81,7 @@ def test_answers_are_those_of_python(text: str, a: Any, b: Any) -> None:
     except Exception:
         return  # a mistake: no answer, or that of the part that decides
     if told.known:
-        assert told.text == repr(expected)
+        assert told.text == repr(expected) or ("{" in told.text and eval(told.text) == expected)
         assert told.type == type(expected).__name__
     else:
         assert "cannot be computed" in told.reason or "too" in told.reason, told.reason
@@ -155,6 +155,7 @@ def test_reasons() -> None:
     assert asked("1 / 0").reason == "division by zero"
     assert "too large" in asked("10 ** 10 ** 10").reason
     assert "too long" in asked("'a' * 1000000").reason
+    assert "cannot be computed" in asked("[[[0] * 9999] * 9999] * 9999").reason
     assert not asked("a", b=1).known
 
 
