@@ -42,6 +42,7 @@ it.
 | Which test was slow? | `H` `l` |
 | How did this object come to be like this? | `o` |
 | What is the program doing now, in all threads? | `V` |
+| What did it do line by line? | `s`: [the replay](replay.md) |
 | Which lines took the time? | in the shell `pytrace analyse`, after `pytrace --lines` |
 | What differs between two runs? | `:diff`; in the shell `pytrace diff` |
 | Where did this value go? | `a` |

@@ -239,6 +239,11 @@ class Database:
             raise explained(self.path, error) from error
         return connection
 
+    def pause(self) -> None:
+        """For long work between two queries: calls `watch`, which may end it."""
+        if self._watch:
+            self._watch()
+
     def _look(self) -> bool:
         # here, between two bytecodes, Ctrl-C becomes KeyboardInterrupt
         if self._watch:

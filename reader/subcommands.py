@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 from ..cli import COMMANDS
 from ..messages import say, why
@@ -72,10 +73,17 @@ def _read(options: SimpleNamespace) -> int:
     from .screen import main
 
     try:
-        return main.run(options)
+        return main.run(options, _replay_screen)
     except FilterError as error:
         say(f"this filter cannot be read:\n{error}")
         return 2
+
+
+def _replay_screen(path: str, run: int, at: str, walks: dict[Any, Any]) -> tuple[int, Any]:
+    """The replay that a key of the reader asks for."""
+    from .replay.screen import main
+
+    return main.show(path, run, at, walks)
 
 
 def _as_print(options: SimpleNamespace) -> SimpleNamespace:

@@ -51,7 +51,7 @@ class App:
         self._tasks = Tasks(worker, self._perform, self._say_error, session.browser.clamp, self._draw)
         self._background = Background(session, self._tasks, self._perform)
         self._dialogs = Dialogs(session, self._run)
-        self.reopen: str | None = None  # another database to open after this one
+        self.reopen: effects.Open | None = None  # what is shown after this
         self._count = ""  # digits typed so far
         self._prefix = ""  # a key that waits for another one
         self._pasting = False
@@ -193,8 +193,8 @@ class App:
                     raise CommandError(problem)
             case effects.Bell():
                 self._terminal.bell()
-            case effects.Open(path):
-                self.reopen = path
+            case effects.Open():
+                self.reopen = effect
                 raise urwid.ExitMainLoop
             case effects.Quit():
                 raise urwid.ExitMainLoop

@@ -22,9 +22,9 @@ class Place(NamedTuple):
 class Trail:
     """Back and forward through jumps, as in a browser."""
 
-    def __init__(self) -> None:
-        self._behind: deque[Place] = deque(maxlen=_MOST)
-        self._ahead: deque[Place] = deque(maxlen=_MOST)
+    def __init__(self, most: int = _MOST) -> None:
+        self._behind: deque[Place] = deque(maxlen=most)
+        self._ahead: deque[Place] = deque(maxlen=most)
 
     @property
     def latest(self) -> Place | None:

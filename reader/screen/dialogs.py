@@ -7,18 +7,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .effects import Ask, Choice, Choose, InBackground, Result, ShowLanes, ShowList, ShowPage, TakeBack
 from .paint import Rows
-from .session import Session
 from .text import Line, cells, cuts, fitted, fold, shown
 from .toolkit import urwid
 
 if TYPE_CHECKING:
+    from ..rows import Run
     from .effects import Entry
     from .flame import Bar
     from .lanes import Lanes
+    from .lines import DisplayOptions
     from .listing import Listing
     from .prompt import Prompt
 
@@ -31,10 +32,29 @@ _PAUSE = 5  # ... and so many times as long as the last one took
 _END = ("q", "Q", "esc", "enter", "h", "H", "ctrl c")
 
 
+class Size(Protocol):
+    """The size of the screen."""
+
+    width: int
+    height: int
+
+
+class Owner(Protocol):
+    """What the dialogs need of a session (or of a replay's walk)."""
+
+    @property
+    def parts(self) -> Size: ...
+    @property
+    def display(self) -> DisplayOptions: ...
+    @property
+    def runs(self) -> Sequence[Run]: ...
+    def is_live(self) -> bool: ...
+
+
 class Dialogs:
     """At most one dialog is open. perform: makes the effects of an answer happen."""
 
-    def __init__(self, session: Session, perform: Callable[[Result], None]) -> None:
+    def __init__(self, session: Owner, perform: Callable[[Result], None]) -> None:
         self._session, self._perform = session, perform
         self._prompt: Prompt | None = None
         self._page: Menu | Pager | Listing | Lanes | None = None

@@ -207,9 +207,13 @@ class ReadAnew:
 
 @dataclass(eq=False, repr=False)
 class Open:
-    """The reader goes on with another database."""
+    """The reader goes on with another database; or the replay of a run, or the reader again, at an
+    event of it."""
 
     path: str
+    run: int | None = None
+    at: int | None = None
+    is_replay: bool = False
 
 
 @dataclass(eq=False, repr=False)

@@ -183,7 +183,12 @@ class Listing:
         seen = self._entries[self._top : self._top + page]
         widths = self._widths(width)
         rows.line(self._head(widths), "bar")
-        most = max((entry.values[self._sort] or 0 for entry in self._entries), default=0) if self._sort else 0
+        is_number = self._columns[self._sort].show is not None
+        most = (
+            max((entry.values[self._sort] or 0 for entry in self._entries), default=0)
+            if self._sort and is_number
+            else 0
+        )
         for place, entry in enumerate(seen, self._top):
             rows.line(self._line(entry, widths, most), "cursor" if place == self._at else "")
         if not seen:

@@ -12,36 +12,47 @@ import threading
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from ..database import Database
 from . import live
+from .effects import Open
 from .worker import Job, Worker
 
 T = TypeVar("T")
+# shows the replay of a run (0: the newest) at a place; the exit status, and what is shown then
+Replay: TypeAlias = "Callable[[str, int, str, dict[Any, Any]], tuple[int, Open | None]]"
 _PATIENCE = 0.1  # s; a first page may take so long
 _BESIDE = 5  # rows of the screen that have no events at first
 
 
-def run(options: SimpleNamespace) -> int:
-    """Shows a database. Returns the exit status. Raises DatabaseError, FilterError."""
+def run(options: SimpleNamespace, replay: Replay) -> int:
+    """Shows a database, and replays of it when somebody asks for one. Returns the exit status.
+    Raises DatabaseError, FilterError."""
     gc.disable()  # until the first screen: imported modules are no garbage
     tree = None
     if options.filter.strip():
         from ..filter.parser import parse
 
         tree = parse(options.filter)
-    path: str | None = options.database
     run, every = options.run or None, options.run is None
-    status = 0
-    while path is not None:
-        status, path = _show(path, run, every, tree)
-        run, every, tree = None, False, None
+    return go_on(*_show(Open(options.database, run), every, tree), {}, replay)
+
+
+def go_on(status: int, turn: Open | None, walks: dict[Any, Any], replay: Replay) -> int:
+    """Shows what is asked for after the reader or a replay, until one of them is left. walks:
+    replays, to come back to. Returns the exit status."""
+    while turn is not None:
+        if turn.is_replay:
+            status, turn = replay(turn.path, turn.run or 0, str(turn.at or ""), walks)
+        else:
+            status, turn = _show(turn, False, None)
     return status
 
 
-def _show(path: str, run: int | None, every: bool, tree: Any) -> tuple[int, str | None]:
-    """Returns the exit status, and another database to show then."""
+def _show(turn: Open, every: bool, tree: Any) -> tuple[int, Open | None]:
+    """Returns the exit status, and what to show then."""
+    path, run = turn.path, turn.run
     read, write = os.pipe()
     answered = threading.Event()
 
@@ -51,19 +62,20 @@ def _show(path: str, run: int | None, every: bool, tree: Any) -> tuple[int, str 
 
     worker = Worker(lambda watch: Database(path, watch), wake)
     try:
-        opening = worker.ask(lambda database: live.opening(database, run, every, tree), _keep)
+        opening = worker.ask(lambda database: live.opening(database, run, every, tree), keep)
         lines = os.get_terminal_size(sys.stdout.fileno()).lines - _BESIDE
-        page = worker.ask(lambda database: live.first_page(database, _known(opening), lines), _keep)
+        page = worker.ask(lambda database: live.first_page(database, known(opening), lines), keep)
         # imports would delay the other thread: the page comes first, unless it takes long
-        _wait(answered, lambda: page.is_done or opening.error is not None, _PATIENCE)
+        wait(answered, lambda: page.is_done or opening.error is not None, _PATIENCE)
         from .app import App
         from .session import Session
 
-        _wait(answered, lambda: opening.is_done, None)
-        start = _known(opening)
-        session = Session(path, start, ascii=_wants_ascii(), plain=bool(os.environ.get("NO_COLOR")))
+        wait(answered, lambda: opening.is_done, None)
+        start = known(opening)
+        session = Session(path, start, ascii=wants_ascii(), plain=bool(os.environ.get("NO_COLOR")))
         app = App(session, worker, read)
-        if page.is_done and page.answer is not None:
+        session.begins_at = turn.at
+        if page.is_done and page.answer is not None and turn.at is None:
             view, rows, ended, cursor = page.answer
             session.browser.begin(rows, ended, view, cursor)
         else:
@@ -75,18 +87,18 @@ def _show(path: str, run: int | None, every: bool, tree: Any) -> tuple[int, str 
         os.close(write)
 
 
-def _keep(job: Job[Any]) -> None:
+def keep(job: Job[Any]) -> None:
     pass  # handled by the code that asked
 
 
-def _known(job: Job[T]) -> T:
+def known(job: Job[T]) -> T:
     if job.error is not None:
         raise job.error
     assert job.answer is not None
     return job.answer
 
 
-def _wait(answered: threading.Event, enough: Callable[[], bool], seconds: float | None) -> None:
+def wait(answered: threading.Event, enough: Callable[[], bool], seconds: float | None) -> None:
     end = None if seconds is None else time.monotonic() + seconds
     while not enough():
         left = None if end is None else end - time.monotonic()
@@ -96,7 +108,7 @@ def _wait(answered: threading.Event, enough: Callable[[], bool], seconds: float 
         answered.clear()
 
 
-def _wants_ascii() -> bool:
+def wants_ascii() -> bool:
     """Whether the terminal may not know more than ASCII."""
     import locale
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ..query import one
 from ..render import INDENT_MAX
 from ..rows import Row, Run, Source
 from ..signatures import Signatures
@@ -177,6 +178,7 @@ class Session:
 
     def __init__(self, path: str, start: live.Start, *, ascii: bool, plain: bool) -> None:
         self.path, self.plain = path, plain
+        self.begins_at: int | None = None  # the id of an event
         self.file = start.file  # that is read; another one may take its name
         self.runs: list[Run] = start.runs
         self.sources: list[Source] = start.sources
@@ -214,8 +216,16 @@ class Session:
 
     def begin(self) -> Task[None]:
         """Shows the first screen: the events that were read already, or else the first ones."""
-        browser = self.browser
+        browser, at = self.browser, self.begins_at
+        if at is not None:
+            return self._begin_at(at)
         return browser.settle() if browser.began else browser.open(browser.view)
+
+    def _begin_at(self, id: int) -> Task[None]:
+        yield from self.browser.open(self.browser.view)
+        row = yield lambda database: one(database, id)
+        if row is not None:
+            yield from self.browser.go(row)
 
     # ---- what is said ----
 

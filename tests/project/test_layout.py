@@ -267,6 +267,7 @@ def test_the_project_says_the_same_thing_everywhere() -> None:
 # Of the reader's screen: who may know of what, for types, too. So what a command does and what it
 # changes can be read and tried without a terminal.
 SCREEN = "pytracer.reader.screen"
+REPLAY = "pytracer.reader.replay.screen"
 KNOWN_TO = {
     "app": {"main"},
     "worker": {"app", "background", "main"},
@@ -279,13 +280,21 @@ KNOWN_TO = {
     "listing": {"dialogs"},
     "line_editor": {"dialogs", "prompt"},
 }
+# ... and to these of the replay's screen, which is made of the same parts
+REPLAY_KNOWS = {
+    "main": {"main"},
+    "worker": {"app", "main"},
+    "paint": {"app", "draw"},
+    "dialogs": {"app"},
+}
 URWID_IS_KNOWN_TO = {"app", "dialogs", "line_editor", "paint", "prompt", "toolkit"}
 
 
 @pytest.mark.parametrize("what", KNOWN_TO)
 def test_only_some_of_the_screen_know(what: str) -> None:
     knowing = {module for module, known in all_imports().items() if f"{SCREEN}.{what}" in known}
-    assert knowing <= {f"{SCREEN}.{module}" for module in KNOWN_TO[what]}
+    known = {f"{SCREEN}.{module}" for module in KNOWN_TO[what]}
+    assert knowing <= known | {f"{REPLAY}.{module}" for module in REPLAY_KNOWS.get(what, ())}
 
 
 def test_what_draws() -> None:
@@ -294,4 +303,4 @@ def test_what_draws() -> None:
         for path in PYTHON_SOURCES
         if re.search(r"\burwid\.\w|import urwid", path.read_text())
     }
-    assert drawing <= {f"{SCREEN}.{module}" for module in URWID_IS_KNOWN_TO}
+    assert drawing <= {f"{SCREEN}.{module}" for module in URWID_IS_KNOWN_TO} | {f"{REPLAY}.app"}

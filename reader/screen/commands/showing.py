@@ -9,7 +9,7 @@ from dataclasses import replace
 from ...paths import path_bytes
 from ...rows import text
 from .. import pages
-from ..effects import Choice, Choose, CommandError, Copy, Execute, Follow, Result, RunTask, Say, Task
+from ..effects import Choice, Choose, CommandError, Copy, Execute, Follow, Open, Result, RunTask, Say, Task
 from ..lines import TIMES, DisplayOptions, clock
 from ..session import WIDE, Session
 from .command import Command, Count, Group, Switch, TypedCommand, current_row, number, task, values
@@ -110,6 +110,12 @@ def whereabouts(session: Session, number: int) -> str:
         if timeline.lost:
             told.append(f"{timeline.lost:,} lost")
     return "  ".join([*told, f"run {run.id} in {session.path}: {run.command}"])
+
+
+def replay(session: Session, count: Count) -> Open:
+    """The replay of the run, at the event under the cursor."""
+    row = current_row(session)
+    return Open(session.path, row[1], row[0], is_replay=True)
 
 
 def edit(session: Session, count: Count) -> Execute:
@@ -267,6 +273,7 @@ LOOKING = Group(
             stays=True,
         ),
         Command("where", ("=", "ctrl g"), "where we are", where, stays=True),
+        Command("replay", ("s",), "steps through the program from this event on; v comes back", replay),
         Command("edit", ("v",), "opens the source in $VISUAL or $EDITOR", edit),
         Command("copy", ("Y",), "copies the line to the clipboard; :copy FILE writes it to a file", copy),
         Command("copy-value", ('"',), "copies the value; :copy-value FILE", copy_value),
