@@ -665,6 +665,16 @@ def where(window: Window, key: str) -> None:
     assert "%" in window.message
 
 
+@about("replay")
+def replay(window: Window, key: str) -> None:
+    number = call_of(window, 70, "pay")
+    window.go(number).press(key).settled()
+    assert " variables " in window.text
+    assert " stack " in window.text
+    window.press("v").settled()
+    assert "pay" in window.current
+
+
 @about("edit")
 def edit(window: Window, key: str) -> None:
     # there is no editor: test_outside.py has the rest

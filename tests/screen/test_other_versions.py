@@ -34,7 +34,7 @@ def test_a_later_one(reads: Reads, copy: Path) -> None:
     with Handmade(copy) as made:
         made("PRAGMA user_version = 3")
         made("ALTER TABLE run ADD COLUMN host TEXT")
-        made("CREATE TABLE source (run INTEGER, file TEXT, text TEXT) STRICT")
+        made("CREATE TABLE symbol (run INTEGER, address INTEGER, name TEXT) STRICT")
         made("UPDATE run SET features = features | 1 << 20")
     reader = reads(copy).settled()
     assert reader.lines[1:] == shown
