@@ -205,6 +205,11 @@ class History:
         """The next event of the thread, whether a walk stops there or not."""
         return _only(moments(self.database, after(self._thread(moment.stream), moment, False), False, 1))
 
+    def tells_end(self, moment: Moment) -> bool:
+        """Whether a line's event only tells what the last line of a call did: a walk stops at the
+        end behind it."""
+        return moment.kind == "line" and not _is_stop(moment, self.following(moment))
+
     def meets(self, id: int, condition: str) -> bool:
         """Whether an event meets a condition (`event MATCH`)."""
         sql = "SELECT count(*) FROM event WHERE id = ? AND event MATCH ?"

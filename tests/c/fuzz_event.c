@@ -236,8 +236,9 @@ static void check_summary(const uint8_t *data, size_t size)
 static void check_frames(const uint8_t *data, size_t size, uint32_t records)
 {
     static const struct string variables[] = {{"self", 4}, {"x", 1}, {"total", 5}};
-    static const struct run_code codes[] = {
-        {0}, {.variable_count = 3, .variables = variables, .argument_count = 2, .arguments = variables}, {0}};
+    static const struct run_code codes[3] = {
+        [1] = {.variable_count = 3, .variables = variables, .argument_count = 2, .arguments = variables},
+    };
     static const struct run_definitions run = {.code_count = 3, .codes = codes};
     static struct text_buffer json;
 

@@ -215,7 +215,7 @@ ctypes.pythonapi.Py_IncRef(ctypes.py_object(left_open))  # never closed
 """
 
 
-@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize("size", [pytest.param(1, marks=pytest.mark.slow), 3, 100])
 def test_segments_of_a_few_events(record: Record, tmp_path: Path, size: int) -> None:
     recording = record(MIXED, "--no-stdlib", args=("2",))
     path = tmp_path / "cut.sqlite"

@@ -270,7 +270,7 @@ PROGRAM = """
 
 
 def test_a_recorded_program(tmp_path: Path) -> None:
-    recording = record(tmp_path, PROGRAM, "--lines", "all")
+    recording = record(tmp_path, PROGRAM, "--lines")
     found = stored(recording.database)
     # a function has one code object here, unless it is a library's
     mine = {key: numbers for key, numbers in told(recording.database).items() if key[1] in OWN}

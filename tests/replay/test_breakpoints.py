@@ -75,7 +75,7 @@ def one_by_one(of: History, breakpoint: Breakpoint) -> list[int]:
     found = []
     for hit in of.hits(first, breakpoint.match):
         told = {each.name: each.value for each in variables(of.database, hit)}
-        if breakpoint.condition is None or breakpoint.condition.holds(told):
+        if not of.tells_end(hit) and (breakpoint.condition is None or breakpoint.condition.holds(told)):
             found.append(stop_of(of, hit).id)
     return found
 
@@ -115,6 +115,22 @@ def test_stops_are_those_of_all_events(record: Record, source: str, texts: list[
         assert ids(walk(of, [found])) == [id for id in expected if id != first.id], text
         assert ids(walk(of, [found], True)) == [id for id in expected[::-1] if id != last.id], text
         assert all(stop.reason is found for stop in walk(of, [found]))
+
+
+def test_the_last_line_of_a_call_is_a_stop_once(record: Record) -> None:
+    source = """
+def work(items, n):
+    items.append(n)
+for i in range(3):
+    work([], i)
+"""
+    recording = record(source, "--lines")
+    of, script = history(recording), str(recording.script)
+    stops = walk(of, [parse("3", of, script, 1)])
+    assert [stop.moment.kind for stop in stops] == ["line"] * 3
+    assert walk(of, [parse("3", of, script, 1)], True)[::-1] == stops
+    watch = Watch("items", 1, "work", script)
+    assert [stop.moment.kind for stop in walk(of, [watch])] == ["return"] * 3
 
 
 def test_variables_of_any_name_and_value(record: Record) -> None:

@@ -74,6 +74,7 @@ def assert_as_asked_one_by_one(recording: Recording) -> None:
             assert {name: (item.value, item.type) for name, item in hit.variables.items()} == told, hit.moment
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_variables_are_those_that_are_asked_one_by_one(record: Record, name: str) -> None:
     assert_as_asked_one_by_one(record(PROGRAMS[name], "--lines"))

@@ -81,7 +81,12 @@ def reached(history: History, text: str, nth: int = 1) -> Moment:
     return [next(hits) for _ in range(nth)][-1]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+FEW = ("loops", "generators", "exceptions")
+
+
+@pytest.mark.parametrize(
+    "name", [*FEW, *(pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS if name not in FEW)]
+)
 def test_steps_backwards_are_the_steps_forwards_reversed(record: Record, name: str) -> None:
     history = history_of(record(PROGRAMS[name], "--lines").database)
     forwards = walk(history.step, history.first())

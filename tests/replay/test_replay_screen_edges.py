@@ -26,7 +26,15 @@ KEYS = ("s", "n", "tab", "+", "down", "enter", "tab", "-", "u", "e", "shift tab"
         "a", "esc", "h", "esc", "T")  # fmt: skip
 
 
-@pytest.mark.parametrize("size", [(10, 40), (24, 80), (30, 79), (50, 200), (100, 300), (5, 12), (3, 10)])
+@pytest.mark.parametrize(
+    "size",
+    [
+        (10, 40),
+        (100, 300),
+        *(pytest.param(size, marks=pytest.mark.slow) for size in ((24, 80), (30, 79), (50, 200), (5, 12))),
+        (3, 10),
+    ],
+)
 def test_sizes(replays: Replays, orders: Path, size: tuple[int, int]) -> None:
     replay = replays(orders, rows=size[0], columns=size[1])
     for key in KEYS:

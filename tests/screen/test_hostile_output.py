@@ -124,7 +124,9 @@ MODES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("format", ["text", "json", "csv"])
+@pytest.mark.parametrize(
+    "format", ["text", *(pytest.param(each, marks=pytest.mark.slow) for each in ("json", "csv"))]
+)
 def test_the_shell(path: Path, format: str) -> None:
     words = command("sql", path, "--format", format)
     environ = environment(TERM="dumb", HOME=str(path.parent))
