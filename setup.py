@@ -5,6 +5,7 @@
 is no Python module but an extension of SQLite, which the reader loads into its connection.
 """
 
+import copy
 import os
 import platform
 import sys
@@ -13,6 +14,7 @@ import time
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
@@ -37,6 +39,18 @@ if sys.platform != "linux" or platform.python_implementation() != "CPython":
     sys.exit("pytrace records CPython programs on Linux, and nothing else")
 if sysconfig.get_config_var("Py_GIL_DISABLED"):
     sys.exit("pytrace does not support free-threaded builds of Python; use one with the GIL")
+
+
+class BuildExtensions(build_ext):
+    """Gives each extension a folder of its own for what is compiled.
+
+    Two of them compile the same files, at the same time: one would link what the other is writing.
+    """
+
+    def build_extension(self, ext: Extension) -> None:
+        own = copy.copy(self)
+        own.build_temp = os.path.join(self.build_temp, ext.name.rpartition(".")[2])
+        super(BuildExtensions, own).build_extension(ext)
 
 
 def sources(folders: tuple[str, ...]) -> list[str]:
@@ -87,7 +101,7 @@ class BuildPython(build_py):
 
 
 setup(
-    cmdclass={"build_py": BuildPython},
+    cmdclass={"build_py": BuildPython, "build_ext": BuildExtensions},
     packages=sorted(PACKAGES),
     package_dir=PACKAGES,
     package_data={"pytracer": ["py.typed", "_hook.pyi"], "pytracer.dumper": ["schema.sql"]},

@@ -4,6 +4,7 @@ the protocol's schema."""
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from dap_client import Client, Refused
 from dap_program import SOURCE, line_of
-from recording import Recording, record
+from recording import TIMEOUT, Recording, record
 from shared import Shared
 
 # the program as sys.settrace sees it: each line that runs, with the variables before it
@@ -301,11 +302,13 @@ def test_a_recording_that_still_runs(tmp_path: Path) -> None:
         [sys.executable, "-m", "pytracer", "-q", "--lines", "-o", str(database), str(script)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path,
     ) as program:  # fmt: skip
+        end = time.monotonic() + TIMEOUT
         while True:  # until the dumper has stored something
             with Client(database) as client:
                 try:
                     client.open()
                 except Refused:
+                    assert time.monotonic() < end
                     continue
                 client.configured()
                 assert client.go("continue")["description"] == "the recording ends here"
