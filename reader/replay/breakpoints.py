@@ -136,7 +136,7 @@ def _first(
             if reason is not None and stop is not None and _is_before(moment, stop, backwards):
                 return Stop(stop, reason)
             continue
-        stop = _stop_at(history, hit)
+        stop = history.stop_of(hit)
         if _is_before(moment, stop, backwards):
             return Stop(stop, _reason(history, hit, plain))
     return None
@@ -158,14 +158,6 @@ def _reason(history: History, hit: Moment, plain: Sequence[Breakpoint | Watch]) 
     return None
 
 
-def _stop_at(history: History, hit: Moment) -> Moment:
-    """Where a walk stops for an event: the first line of a call that has lines."""
-    if hit.kind != "call":
-        return hit
-    following = history.following(hit)
-    return following if following and following.kind == "line" and following.depth == hit.depth else hit
-
-
 def _conditional(
     history: History,
     moment: Moment,
@@ -185,7 +177,7 @@ def _conditional(
             continue
         if history.tells_end(hit):
             continue
-        stop = _stop_at(history, hit)
+        stop = history.stop_of(hit)
         if _is_before(moment, stop, backwards):
             return stop
     return None

@@ -210,6 +210,11 @@ class History:
         end behind it."""
         return moment.kind == "line" and not _is_stop(moment, self.following(moment))
 
+    def stop_of(self, event: Moment) -> Moment:
+        """Where a walk stops for an event: the first line of a call that has lines."""
+        following = self.following(event) if event.kind == "call" else None
+        return event if following is None or _is_stop(event, following) else following
+
     def meets(self, id: int, condition: str) -> bool:
         """Whether an event meets a condition (`event MATCH`)."""
         sql = "SELECT count(*) FROM event WHERE id = ? AND event MATCH ?"

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from recording import record
+from dap_program import SOURCE
+from recording import Recording, record
 from replaying import PROGRAM, Replay, Replays
 from shared import Shared
 
@@ -36,3 +37,10 @@ def orders(shared: Shared) -> Path:
     return (
         shared("orders", lambda folder: record(folder, PROGRAM, "--no-stdlib", "--lines")) / "traces.sqlite"
     )
+
+
+@pytest.fixture(scope="session")
+def recording(shared: Shared) -> Recording:
+    """What the tests of the debug adapter walk through."""
+    folder = shared("dap-program", lambda folder: record(folder, SOURCE, "--lines"))
+    return Recording(0, "", "", folder / "traces.sqlite", folder / "script.py")

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from dap_client import Client, Refused, framed
-from dap_program import SOURCE, line_of
+from dap_program import line_of
 from recording import PYTRACE, Recording, record, run
-from shared import Shared
 
 REQUESTS = """
     initialize launch attach configurationDone setBreakpoints setFunctionBreakpoints
@@ -30,12 +29,6 @@ VALUES: list[Any] = [
     [], [1], [[]], [{}], [{"line": 1}], [{"line": -5}], [{"name": "%"}], {}, {"path": "script.py"},
     {"path": "script.py", "sourceReference": 7}, {"path": 5}, "total > (", "[" * 2000, "9" * 400,
 ]  # fmt: skip
-
-
-@pytest.fixture(name="recording", scope="module")
-def recording_fixture(shared: Shared) -> Recording:
-    folder = shared("dap-program", lambda folder: record(folder, SOURCE, "--lines"))
-    return Recording(0, "", "", folder / "traces.sqlite", folder / "script.py")
 
 
 @pytest.fixture(name="client")

@@ -14,7 +14,6 @@ import pytest
 from dap_client import Client, Refused
 from dap_program import SOURCE, line_of
 from recording import TIMEOUT, Recording, record
-from shared import Shared
 
 # the program as sys.settrace sees it: each line that runs, with the variables before it
 TRACER = """
@@ -68,12 +67,6 @@ SMALL = """
 
     main()
 """
-
-
-@pytest.fixture(name="recording", scope="module")
-def recording_fixture(shared: Shared) -> Recording:
-    folder = shared("dap-program", lambda folder: record(folder, SOURCE, "--lines"))
-    return Recording(0, "", "", folder / "traces.sqlite", folder / "script.py")
 
 
 @pytest.fixture(name="client")

@@ -7,15 +7,8 @@ from typing import Any
 import pytest
 
 from dap_client import Client, Refused
-from dap_program import SOURCE, line_of
+from dap_program import line_of
 from recording import Recording, record
-from shared import Shared
-
-
-@pytest.fixture(name="recording", scope="module")
-def recording_fixture(shared: Shared) -> Recording:
-    folder = shared("dap-program", lambda folder: record(folder, SOURCE, "--lines"))
-    return Recording(0, "", "", folder / "traces.sqlite", folder / "script.py")
 
 
 @pytest.fixture(name="client")

@@ -242,18 +242,13 @@ class Stops:
         at = start
         while found := core.resume(self._history, at, of, backwards, self._uncaught, stream):
             at = found.moment
-            stop = self._moment(at, isinstance(found.reason, core.Watch))
-            if stop is not None and stop.id != start.id and _is_before(start, stop, backwards):
-                yield stop, found.reason
+            yield at, found.reason
 
     def _moment(self, event: Moment, is_watched: bool) -> Moment | None:
         """Where a walk stops for an event. None: nowhere, as it is no run of its line."""
-        if event.kind == "call":
-            behind = self._history.following(event)
-            return behind if behind and behind.kind == "line" and behind.depth == event.depth else event
-        if self._tells_end(event):  # it belongs to the end behind it
+        if self._history.tells_end(event):  # it belongs to the end behind it
             return self._history.following(event) if is_watched else None
-        return event
+        return self._history.stop_of(event)
 
     # ---- hits that are looked at one by one ----
 
@@ -378,17 +373,10 @@ class Stops:
             if not (is_end and end is not None and (end.id == run.id + 1 or not end.id & _INDEX)):
                 yield run
 
-    def _tells_end(self, event: Moment) -> bool:
-        """Whether a line's event only tells what the last line of a call did."""
-        if event.kind != "line":
-            return False
-        behind = self._history.following(event)
-        return bool(behind and behind.leaves and behind.depth == event.depth and behind.time == event.time)
-
     def times(self, start: Moment, file: str, line: int, backwards: bool) -> Iterator[Moment]:
         """The times that a line runs, from a moment on, which is not one of them."""
         for found in self._history.hits(start, core.line_predicate(file, line), backwards):
-            if not self._tells_end(found):
+            if not self._history.tells_end(found):
                 yield found
 
     def _thread(self, of: Moment) -> Query:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
-from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ...screen.effects import InBackground, Result, RunTask, Say, Task
+from ...screen.commands.command import Count as Count
+from ...screen.commands.command import task as task
+from ...screen.effects import InBackground, Result, Say, Task
 from ..history import History
 from ..moment import Moment
 from .scene import Scene
@@ -15,8 +16,6 @@ from .walk import Walk
 if TYPE_CHECKING:
     from ...database import Database
 
-P = ParamSpec("P")
-Count: TypeAlias = "int | None"
 Find: TypeAlias = Callable[[History, Moment], "Moment | None"]
 _COLOURS = "colours"  # the question for the colours of the source
 TIMES = "times"  # the question how often the line runs
@@ -50,16 +49,6 @@ class Group(NamedTuple):
 
     title: str
     commands: tuple[Command | LetterCommand, ...]
-
-
-def task(function: Callable[P, Task[None]]) -> Callable[P, RunTask]:
-    """Makes a command of a task: the result returns the effect that runs the task."""
-
-    @wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> RunTask:
-        return RunTask(function(*args, **kwargs))
-
-    return run
 
 
 def going(
