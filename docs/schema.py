@@ -114,6 +114,7 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
             "stream": "`thread.stream`: the thread's number in the run; unlike a tid, it is never used again",
             "process": "`process.number`: the process's number in the run; NULL if unknown",
             "mine": "1: the function is of the user's own code, as `mine` in [filters.md](filters.md); else 0",
+            "trailing": "1: a `line` that has run tells what it changed, as a return, yield or exception comes next; else 0, and in recordings of versions that did not tell it",
             "own_depth": "the number of open calls of own code around the function, as `depth` counts all; NULL if unknown",
             "near_depth": "the same with near code: own code, and what it calls directly",
             "near": "1: the function is of near code; else 0; NULL if unknown",
@@ -215,10 +216,9 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
         "A run of a line lasts from its event to the next event of the same call: its next line, or its\n"
         "return, yield or exception. A generator or coroutine counts only while it runs. The line that it\n"
         "waits in goes on when it is resumed, if that line is known: if all waiting calls of the function in\n"
-        "the process wait in the same line, and nothing was lost before. A second event of a line at the very\n"
-        "time of the call's end is no run: it tells the last line's changes. Durations that a loss hides, or\n"
-        "the beginning of what is recorded, are left out. In the text format of `pytrace sql` the times of\n"
-        "this table have units, and its files no folders.",
+        "the process wait in the same line, and nothing was lost before. A `trailing` event\n"
+        "is no run. Durations that a loss hides, or the beginning of what is recorded, are left out. In the\n"
+        "text format of `pytrace sql` the times of this table have units, and its files no folders.",
         {
             "run": "`run.id`",
             "file": "as in `event`",

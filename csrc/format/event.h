@@ -3,7 +3,7 @@
  *
  * A record in a chunk is one element of `Events.event`:
  *
- *   0a LEN | KIND<<3 CODE | 50 TIME | [58 ELAPSED] [60 LINE] [68 DEPTH] | 72 LEN value ... | 7a LEN name ...
+ *   0a LEN | KIND<<3 CODE | 50 TIME | [58 ELAPSED] [60 LINE] [68 DEPTH] [90 02 01] | 72 LEN value ... | 7a LEN name ...
  *            ^ field `what`: its number is the kind, its value the code's number (lost: a count)
  *
  * Between two records there may be an element of `Events.task`, whose events follow:
@@ -26,8 +26,14 @@
  *
  * line 12 of code 7, before which variable 1 became 5:
  *
- *   0a 11  80 01 07  50 01  60 0c  72 02 10 0a  82 02 01 01
+ *   0a 0f  80 01 07  50 01  60 0c  72 02 10 0a  82 02 01 01
  *          ^ kind 16: its tag takes two bytes   ^ field 32, packed: variable 1
+ *
+ * the same line, as the function ends: what it changed. The field `trailing` stands before the
+ * values, so that a reader of heads alone need not pass them:
+ *
+ *   0a 12  80 01 07  50 01  60 0c  90 02 01  72 02 10 0a  82 02 01 01
+ *                                  ^ field 34
  *
  * and a record of a later version's kind, which this version skips:
  *
@@ -74,6 +80,7 @@ enum event_field {
     EVENT_NAME = 15,
     EVENT_VARIABLE = 32,
     EVENT_CHANGED = 33,
+    EVENT_TRAILING = 34,
 };
 
 enum value_field {
@@ -172,7 +179,8 @@ static inline uint8_t *event_put(uint8_t *p, int field, uint64_t n)
     return wire_put_varint(p, n);
 }
 
-/* Opens a record. Its fields follow in the order of their numbers, then event_close. `what`: the
+/* Opens a record. Its fields follow in the order of their numbers (but `trailing` before the
+ * values), then event_close. `what`: the
  * code's number, or the count of a lost record. */
 static inline uint8_t *event_open(uint8_t *p, enum event_kind kind, uint64_t what)
 {
@@ -231,6 +239,7 @@ enum decode_error {
 
 struct event {
     enum event_kind kind; /* perhaps of a later version: event_is_known */
+    bool is_trailing;     /* a line that has run; event_head looks before the values alone */
     bool has_later;       /* it has fields of a later version; event_head does not look */
     uint32_t code;        /* 0: none */
     uint32_t line;        /* 0: none given */
@@ -326,7 +335,7 @@ static inline __attribute__((always_inline)) long event_head(const uint8_t *data
     else
         return event_skim(data, size, event);
     event->time = event->elapsed = 0;
-    event->has_elapsed = event->has_depth = event->has_later = false;
+    event->has_elapsed = event->has_depth = event->is_trailing = event->has_later = false;
     event->line = 0;
     event->depth = 0;
     if (p < end && *p == WIRE_TAG(EVENT_TIME, WIRE_VARINT))

@@ -27,8 +27,6 @@ struct stack {
     struct frame *frames;  /* of rising depth, not every one */
     size_t count, capacity;
     struct map active;     /* by frame.line: 1 + the number of frames in which it runs */
-    bool is_repeated;      /* the event before was the line of the last frame once more ... */
-    int64_t repeated;      /* ... at this time; whether it is a run, the next event tells */
 };
 
 struct run_lines {
@@ -255,26 +253,7 @@ static bool reach(struct run_lines *lines, struct stack *stack, const struct sca
     uint32_t line = find_line(lines, row->code, row->line);
     if (!line)
         return false;
-    if (frame->line == line) {
-        stack->is_repeated = true;
-        stack->repeated = row->time;
-        return true;
-    }
     return run_line(lines, stack, frame, line, row->time);
-}
-
-/* The line that was told once more is a run, unless the event `row` (NULL: none) ends its call at
- * the same time. */
-static bool settle(struct run_lines *lines, struct stack *stack, const struct scan_row *row)
-{
-    struct frame *frame = top(stack);
-
-    if (!stack->is_repeated)
-        return true;
-    stack->is_repeated = false;
-    if (row && EVENT_LEAVES >> row->kind & 1 && row->time == stack->repeated && is_of(frame, row))
-        return true;
-    return run_line(lines, stack, frame, frame->line, stack->repeated);
 }
 
 bool line_times_add(struct line_times *times, const struct scan_at *at)
@@ -292,8 +271,6 @@ bool line_times_add(struct line_times *times, const struct scan_at *at)
             return false;
     struct run_lines *lines = times->last_run;
     struct stack *stack = times->last;
-    if (!settle(lines, stack, row))
-        return false;
     switch (row->kind) {
     case EVENT_CALL:
     case EVENT_RESUME:
@@ -304,7 +281,7 @@ bool line_times_add(struct line_times *times, const struct scan_at *at)
     case EVENT_YIELD:
         return leave(lines, stack, row);
     case EVENT_AT_LINE:
-        return reach(lines, stack, row);
+        return row->facts & ROW_TRAILING || reach(lines, stack, row);
     case EVENT_LOST: /* the lost events are not known */
         lines->has_loss = true;
         cut(stack, 0);
@@ -333,12 +310,8 @@ bool line_times_result(struct line_times *times, const struct line_time **lines,
     size_t capacity = 0;
 
     *count = 0;
-    for (struct run_lines *run = times->runs; run; run = run->next) {
-        for (struct stack *stack = run->stacks; stack; stack = stack->next)
-            if (!settle(run, stack, NULL))
-                return false;
+    for (const struct run_lines *run = times->runs; run; run = run->next)
         capacity += run->count;
-    }
     free(times->result);
     *lines = times->result = calloc(capacity + 1, sizeof *times->result);
     if (!times->result)

@@ -9,9 +9,8 @@
  * resumed, if that line is known: if all waiting calls of its function in its process wait in the
  * same line, and nothing was lost before.
  *
- * An event of the same line at the very time of a call's end tells the last line's changes, and is
- * no run. A duration is left out if a loss, or the beginning of what is recorded, hides its start,
- * its end, or how long a call in it took.
+ * A trailing event is no run: it tells what the line has changed. A duration is left out if a loss,
+ * or the beginning of what is recorded, hides its start, its end, or how long a call in it took.
  *
  * No Python, no SQLite.
  */

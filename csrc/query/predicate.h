@@ -19,6 +19,7 @@ enum field {
     /* numbers */
     FIELD_ID, FIELD_RUN, FIELD_TIME, FIELD_PID, FIELD_TID, FIELD_LINE, FIELD_DEPTH, FIELD_DURATION,
     FIELD_MINE,      /* 1: the function is of the user's own code, else 0 */
+    FIELD_TRAILING,  /* 1: a line that has run tells what it changed, else 0 */
     FIELD_OWN_DEPTH, FIELD_NEAR_DEPTH, FIELD_NEAR, /* levels.h: struct level_place */
     FIELD_STREAM, FIELD_PROCESS, /* numbers in the run: unlike pids and tids, never used again */
     FIELD_POSITION,  /* of an argument, from 0 */
@@ -62,9 +63,9 @@ void predicate_free(struct predicate *predicate); /* NULL is fine */
  *   (= FIELD V) (!= FIELD V) (< FIELD N) (<= FIELD N) (> FIELD N) (>= FIELD N) (between FIELD N N)
  *   (in FIELD V…) (like FIELD "pattern") (plain FIELD) (shown own) (shown near)
  *
- * FIELD is one of id run time pid tid line depth duration mine own_depth near_depth near stream
- * process position (N: a decimal integer of 64 bits), thread task kind module file qualname func
- * name value text either type ("…": UTF-8, in which \" and \\ stand for " and \). In a pattern a
+ * FIELD is one of id run time pid tid line depth duration mine trailing own_depth near_depth near
+ * stream process position (N: a decimal integer of 64 bits), thread task kind module file qualname
+ * func name value text either type ("…": UTF-8, in which \" and \\ stand for " and \). In a pattern a
  * backslash escapes; it is written \\ in the text form. `=` on texts is exact; `plain` is a text of
  * nothing but printable ASCII. A condition on an argument outside of `any` is a mistake, and so is
  * `any` in `any`.
@@ -90,6 +91,7 @@ struct facts {
     struct bounds own_depth, near_depth, near; /* of those whose open levels are known ... */
     bool has_levels, lacks_levels;      /* ... whether some may be so; some may not */
     enum answer shown[VIEWS];
+    struct bounds trailing;
     struct bounds line;                 /* as the column: the code's unless the event has one */
     uint32_t kinds;                     /* 1 << kind for each that it may be */
     const struct run_definitions *run;  /* NULL: not known; then nor are the next three */

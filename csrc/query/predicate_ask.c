@@ -10,7 +10,7 @@
 const struct facts facts_unknown = {
     .id = EVERYTHING, .time = EVERYTHING, .depth = EVERYTHING, .duration = EVERYTHING,
     .has_duration = true, .lacks_duration = true, .line = EVERYTHING, .stream = EVERYTHING,
-    .own_depth = EVERYTHING, .near_depth = EVERYTHING, .near = {0, 1},
+    .own_depth = EVERYTHING, .near_depth = EVERYTHING, .near = {0, 1}, .trailing = {0, 1},
     .has_levels = true, .lacks_levels = true, .shown = {MAYBE, MAYBE},
     .kinds = EVENT_KNOWN,
 };
@@ -578,6 +578,10 @@ static enum answer ask_number(const struct predicate *predicate, const struct fa
         if (!facts->code)
             return MAYBE;
         return ask_bounds(predicate, (struct bounds){facts->code->mine, facts->code->mine});
+    case FIELD_TRAILING:
+        if (!(facts->kinds & 1u << EVENT_AT_LINE))
+            return ask_bounds(predicate, (struct bounds){0, 0});
+        return ask_bounds(predicate, facts->trailing);
     case FIELD_OWN_DEPTH:
         return ask_levels(predicate, facts, facts->own_depth);
     case FIELD_NEAR_DEPTH:

@@ -90,7 +90,7 @@ static bool read_field(struct parser *parser, enum field *field)
     static const char *const names[] = {
         [FIELD_ID] = "id", [FIELD_RUN] = "run", [FIELD_TIME] = "time", [FIELD_PID] = "pid",
         [FIELD_TID] = "tid", [FIELD_LINE] = "line", [FIELD_DEPTH] = "depth",
-        [FIELD_DURATION] = "duration", [FIELD_MINE] = "mine",
+        [FIELD_DURATION] = "duration", [FIELD_MINE] = "mine", [FIELD_TRAILING] = "trailing",
         [FIELD_OWN_DEPTH] = "own_depth", [FIELD_NEAR_DEPTH] = "near_depth", [FIELD_NEAR] = "near",
         [FIELD_STREAM] = "stream", [FIELD_PROCESS] = "process",
         [FIELD_POSITION] = "position", [FIELD_THREAD] = "thread",

@@ -51,6 +51,7 @@ void scan_row_of(const struct scan_segment *segment, const uint8_t *body, const 
         .line = event->event.line,
         .depth = event->depth,
         .kind = (uint8_t)event->event.kind,
+        .facts = event->event.is_trailing && event->event.kind == EVENT_AT_LINE ? ROW_TRAILING : 0,
         .task = walk->task ? (uint32_t)(walk->task - body) : 0,
         .task_size = walk->task_size,
     };
@@ -66,8 +67,8 @@ void scan_row_place(const struct level_place *place, bool known, struct scan_row
 {
     row->own_depth = place->own_depth;
     row->near_depth = place->near_depth;
-    row->facts = (uint8_t)((known ? ROW_LEVELS : 0) | (place->near ? ROW_NEAR : 0) |
-                           shown_bits(place) * ROW_SHOWN);
+    row->facts |= (uint8_t)((known ? ROW_LEVELS : 0) | (place->near ? ROW_NEAR : 0) |
+                            shown_bits(place) * ROW_SHOWN);
 }
 
 static enum answer from(bool is) { return is ? ALWAYS : NEVER; }
@@ -94,6 +95,7 @@ void scan_facts(const struct scan_at *at, const struct event *event, struct fact
         .shown = {[VIEW_OWN] = from(row->facts & ROW_SHOWN << VIEW_OWN),
                   [VIEW_NEAR] = from(row->facts & ROW_SHOWN << VIEW_NEAR)},
         .line = {line, line},
+        .trailing = {(row->facts & ROW_TRAILING) != 0, (row->facts & ROW_TRAILING) != 0},
         .kinds = 1u << row->kind,
         .run = segment->run,
         .thread = segment->thread,

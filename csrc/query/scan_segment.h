@@ -34,8 +34,9 @@ struct scan_data {
 
 /* Facts of scan_row.facts. */
 enum {
-    ROW_LEVELS = 1, ROW_NEAR = 2, /* the open levels are known; level_place.near */
-    ROW_SHOWN = 4,                /* shifted by enum view */
+    ROW_TRAILING = 1,             /* of a line: event.is_trailing */
+    ROW_LEVELS = 2, ROW_NEAR = 4, /* the open levels are known; level_place.near */
+    ROW_SHOWN = 8,                /* shifted by enum view */
 };
 
 /* An event that meets the predicate. */
@@ -51,7 +52,7 @@ struct scan_row {
     uint32_t task_size;   /* 0: it is of none */
     uint32_t own_depth, near_depth; /* 0 without ROW_LEVELS */
     uint8_t kind;
-    uint8_t facts;        /* ROW_...; 0 unless they were asked for */
+    uint8_t facts;        /* ROW_...; those of levels only if they were asked for */
 };
 
 /* An event in its place. */

@@ -17,7 +17,7 @@ SQLITE_EXTENSION_INIT3
 #define TEXT(name, field) {name, "TEXT", field, true, false}
 
 enum { OF_ID, OF_RUN, OF_TIME, OF_PID, OF_TID, OF_THREAD, OF_KIND, OF_MODULE, OF_FUNC, OF_FILE, OF_LINE,
-       OF_DEPTH, OF_DURATION, OF_ARGS, OF_TASK, OF_STREAM, OF_PROCESS, OF_MINE,
+       OF_DEPTH, OF_DURATION, OF_ARGS, OF_TASK, OF_STREAM, OF_PROCESS, OF_MINE, OF_TRAILING,
        OF_OWN_DEPTH, OF_NEAR_DEPTH, OF_NEAR, OF_MATCH, EVENT_COLUMNS };
 
 static const struct column event_columns[] = {
@@ -29,6 +29,7 @@ static const struct column event_columns[] = {
     {"stream", "INTEGER HIDDEN", FIELD_STREAM, false, false},
     {"process", "INTEGER HIDDEN", FIELD_PROCESS, false, false},
     {"mine", "INTEGER HIDDEN", FIELD_MINE, false, false},
+    {"trailing", "INTEGER HIDDEN", FIELD_TRAILING, false, false},
     {"own_depth", "INTEGER HIDDEN", FIELD_OWN_DEPTH, false, false},
     {"near_depth", "INTEGER HIDDEN", FIELD_NEAR_DEPTH, false, false},
     {"near", "INTEGER HIDDEN", FIELD_NEAR, false, false},
@@ -386,6 +387,9 @@ static int event_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
     case OF_DURATION:
         if (row->duration >= 0)
             sqlite3_result_int64(context, row->duration);
+        return SQLITE_OK;
+    case OF_TRAILING:
+        sqlite3_result_int64(context, (row->facts & ROW_TRAILING) != 0);
         return SQLITE_OK;
     case OF_OWN_DEPTH:
         if (row->facts & ROW_LEVELS)

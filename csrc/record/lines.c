@@ -320,6 +320,8 @@ static void record(struct thread *thread, struct call_lines *lines, const struct
     p = event_put(p, EVENT_LINE, (uint64_t)line);
     if (UNLIKELY(depth_changed))
         p = event_put_depth(p, thread->stream.depth);
+    if (!always)
+        p = event_put(p, EVENT_TRAILING, 1);
     struct writer writer = {
         .lines = lines, .variables = variables, .frame = frame, .p = p,
         .end = (thread->outside != NULL ? place.end : thread->stream.end) - WIRE_CLOSE_MAX,

@@ -129,13 +129,7 @@ def _first(
     stream: int | None,
 ) -> Stop | None:
     predicates = [each.match for each in plain] + ([UNCAUGHT] if uncaught else [])
-    watches = [each for each in plain if isinstance(each, Watch)]
     for hit in _hits(history, moment, f"(or {' '.join(predicates)})", backwards, stream):
-        if history.tells_end(hit):  # the line does not run again: only a change is news
-            reason, stop = _reason(history, hit, watches), history.following(hit)
-            if reason is not None and stop is not None and _is_before(moment, stop, backwards):
-                return Stop(stop, reason)
-            continue
         stop = history.stop_of(hit)
         if _is_before(moment, stop, backwards):
             return Stop(stop, _reason(history, hit, plain))
@@ -174,8 +168,6 @@ def _conditional(
         if (hit.time, hit.id) < least:
             if backwards:
                 return None
-            continue
-        if history.tells_end(hit):
             continue
         stop = history.stop_of(hit)
         if _is_before(moment, stop, backwards):

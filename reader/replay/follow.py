@@ -21,9 +21,9 @@ _FIRST, _MOST = 64, 8192  # events that are asked for at once
 _DELETED = Item("", "<deleted>", "")
 _HIT, _NEWS, _CALL, _RESUME, _YIELD, _END, _LOST = range(7)
 _WHAT = (
-    f"CASE kind WHEN 'line' THEN CASE line WHEN ? THEN {_HIT} ELSE {_NEWS} END WHEN 'call' THEN {_CALL}"
-    f" WHEN 'resume' THEN {_RESUME} WHEN 'throw' THEN {_RESUME} WHEN 'yield' THEN {_YIELD}"
-    f" WHEN 'lost' THEN {_LOST} ELSE {_END} END"
+    f"CASE kind WHEN 'line' THEN CASE WHEN line = ? AND NOT trailing THEN {_HIT} ELSE {_NEWS} END"
+    f" WHEN 'call' THEN {_CALL} WHEN 'resume' THEN {_RESUME} WHEN 'throw' THEN {_RESUME}"
+    f" WHEN 'yield' THEN {_YIELD} WHEN 'lost' THEN {_LOST} ELSE {_END} END"
 )
 # few columns, as each value costs
 _COLUMNS = f"id, time, (stream << 32 | depth) << 3 | {_WHAT}, CAST(func AS BLOB), CAST(args AS BLOB)"
@@ -118,7 +118,7 @@ class Follower:
         return rows
 
     def _predicate(self) -> str:
-        hit = f'(and (= kind "line") (= line {self.line}))'
+        hit = f'(and (= kind "line") (= line {self.line}) (= trailing 0))'
         if not self.functions:
             return f"(and (= file {quoted(self.file)}) {hit})"
         functions = " ".join(quoted(decoded(func)) for func in self.functions)

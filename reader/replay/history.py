@@ -1,8 +1,8 @@
 """The ways from one moment to another: each is a question to the database, forwards or backwards.
 
 A walk stops at lines; at returns, yields and exceptions, with their values; at what is raised,
-logged or lost; and at calls of functions whose lines were not recorded. A line that only tells the
-last line's changes belongs to the end behind it. Where the lines of own code alone were recorded,
+logged or lost; and at calls of functions whose lines were not recorded. A trailing line belongs to
+the end behind it. Where the lines of own code alone were recorded,
 a walk passes over all other code, unless `everything` is asked for. Backwards the same moments come
 in reverse.
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ..query import Query
 from ..rows import text
-from .moment import LEAVES, Moment, after, moment, moments
+from .moment import LEAVES, Moment, after, arguments, moment, moments
 
 if TYPE_CHECKING:
     from ..database import Database
@@ -126,18 +126,19 @@ class History:
 
     def hits(self, moment: Moment, condition: str, backwards: bool = False) -> Iterator[Moment]:
         """All of these events, one after another."""
-        query, count = self._run.also("event MATCH ?", condition), 1
-        while True:
-            found = moments(self.database, after(query, moment, backwards), backwards, count)
-            yield from found
-            if len(found) < count:
-                return
-            moment, count = found[-1], min(count * _FIRST, _MOST)
+        return self._each(self._run.also("event MATCH ?", condition), moment, backwards)
 
     def raised(self, moment: Moment, backwards: bool = False) -> Moment | None:
-        """Where the next exception was raised, or arrived, in any thread."""
-        raised = self._shown(self._run.also("kind = 'raise'"))
-        return _only(moments(self.database, after(raised, moment, backwards), backwards, 1))
+        """Where the next exception is raised, in any thread."""
+        arrived = self._each(self._shown(self._run.also("kind = 'raise'")), moment, backwards)
+        return next(filter(self.is_raised, arrived), None)
+
+    def is_raised(self, moment: Moment) -> bool:
+        """Whether the exception of a `raise` began there, and did not come out of a call."""
+        before = _only(moments(self.database, after(self._walk(moment.stream), moment, True), True, 1))
+        if before is None or before.kind != "exception" or before.depth <= moment.depth:
+            return True
+        return arguments(self.database, before.id) != arguments(self.database, moment.id)
 
     # ---- of variables ----
 
@@ -163,7 +164,7 @@ class History:
         """The line that did what a `line` event tells: the one that the call ran before it."""
         if change.kind != "line":
             return change
-        lines = self._thread(change.stream).also("depth = ? AND kind = 'line'", change.depth)
+        lines = self._thread(change.stream).also("depth = ? AND kind = 'line' AND trailing = 0", change.depth)
         return _only(moments(self.database, after(lines, change, True), True, 1)) or change
 
     def _end_of(self, moment: Moment) -> Moment | None:
@@ -177,13 +178,15 @@ class History:
     def times(self, moment: Moment) -> tuple[int, int]:
         """Which time this is that its line runs (from 1), and how often it ran in the run. It goes
         through all segments that have the line's function."""
-        line = self._run.also("kind = 'line' AND file = ? AND line = ?", moment.file, moment.line)
+        line = self._run.also(
+            "kind = 'line' AND file = ? AND line = ? AND trailing = 0", moment.file, moment.line
+        )
         earlier = line.before(moment.time, moment.id)
         counts = [
             self.database.query("i", f"SELECT count(*) FROM event WHERE {each.where}", each.parameters)[0][0]
             for each in (earlier, line)
         ]
-        return counts[0] + 1, counts[1]
+        return counts[0] + (not moment.trailing), counts[1]
 
     def streams(self) -> list[tuple[int, int, int, str]]:
         """Threads of the run that recorded something: stream, pid, tid, name."""
@@ -205,14 +208,10 @@ class History:
         """The next event of the thread, whether a walk stops there or not."""
         return _only(moments(self.database, after(self._thread(moment.stream), moment, False), False, 1))
 
-    def tells_end(self, moment: Moment) -> bool:
-        """Whether a line's event only tells what the last line of a call did: a walk stops at the
-        end behind it."""
-        return moment.kind == "line" and not _is_stop(moment, self.following(moment))
-
     def stop_of(self, event: Moment) -> Moment:
-        """Where a walk stops for an event: the first line of a call that has lines."""
-        following = self.following(event) if event.kind == "call" else None
+        """Where a walk stops for an event: of a call that has lines the first one, of a trailing
+        line the end behind it."""
+        following = self.following(event) if event.kind == "call" or event.trailing else None
         return event if following is None or _is_stop(event, following) else following
 
     def meets(self, id: int, condition: str) -> bool:
@@ -323,6 +322,16 @@ class History:
     def _thread(self, stream: int) -> Query:
         return self._run.also("stream = ?", stream)
 
+    def _each(self, query: Query, moment: Moment, backwards: bool) -> Iterator[Moment]:
+        """The events of a query behind a moment, a few at a time."""
+        count = 1
+        while True:
+            found = moments(self.database, after(query, moment, backwards), backwards, count)
+            yield from found
+            if len(found) < count:
+                return
+            moment, count = found[-1], min(count * _FIRST, _MOST)
+
     def _stops(self, query: Query, start: Moment, backwards: bool) -> Iterator[Moment]:
         """The moments of a query behind `start`, at which a walk stops."""
         place, count = start, _FIRST
@@ -347,11 +356,9 @@ class History:
 
 
 def _is_stop(moment: Moment, following: Moment | None) -> bool:
-    if following is None or following.depth != moment.depth or following.stream != moment.stream:
-        return True
-    if moment.enters:
-        return following.kind != "line"
-    return not (moment.kind == "line" and following.leaves and following.time == moment.time)
+    if not moment.enters or following is None or following.kind != "line":
+        return not moment.trailing
+    return following.depth != moment.depth or following.stream != moment.stream
 
 
 def _only(found: Sequence[Moment]) -> Moment | None:

@@ -15,9 +15,10 @@ ENTERS = ("call", "resume", "throw")
 LEAVES = ("return", "exception", "yield")
 _COLUMNS = (
     "id, run, time, stream, pid, tid, CAST(thread AS BLOB), CAST(kind AS BLOB), CAST(module AS BLOB),"
-    " CAST(func AS BLOB), CAST(file AS BLOB), line, depth, CAST(task AS BLOB)"
+    " CAST(func AS BLOB), CAST(file AS BLOB), line, depth, CAST(task AS BLOB),"
+    " trailing"
 )
-_SHAPE = "iiiiiibbbbbiib"
+_SHAPE = "iiiiiibbbbbiibi"
 
 
 class Moment(NamedTuple):
@@ -38,6 +39,7 @@ class Moment(NamedTuple):
     line: int
     depth: int
     task: str
+    trailing: int  # 1: a line that has run tells what it changed, as its function's end comes next
 
     @property
     def enters(self) -> bool:

@@ -66,8 +66,8 @@ def place_of(text: str, history: History, file: str, line: int | None) -> Found:
 
 
 def line_predicate(file: str, line: int) -> str:
-    """The events of a line, for `event MATCH`."""
-    return f'(and (= kind "line") (= line {line}) (= file {quoted(file)}))'
+    """The runs of a line, for `event MATCH`."""
+    return f'(and (= kind "line") (= line {line}) (= trailing 0) (= file {quoted(file)}))'
 
 
 def _number(digits: str, start: int) -> int:

@@ -32,6 +32,7 @@ static const char *const questions[] = {
     "SELECT * FROM hot",
     "SELECT *, mine FROM line",
     "SELECT id, own_depth, near_depth, near FROM event WHERE event MATCH '(or (shown own) (shown near))'",
+    "SELECT id, trailing FROM event WHERE trailing = 1 OR event MATCH '(and (= trailing 0) (= line 2))'",
     "SELECT own_depth FROM event WHERE near_depth < 3 OR near = 0 ORDER BY time DESC LIMIT 9",
     "SELECT * FROM hot WHERE func LIKE 'p%' AND thread = 'MainThread'",
 };

@@ -116,6 +116,7 @@ RECORDS = st.builds(
     st.lists(st.binary(max_size=10), max_size=3).map(tuple),
     st.lists(numbers(32), max_size=4).map(tuple),
     st.none() | st.integers(0, (1 << 32) - 2),
+    st.booleans(),
 )
 
 
@@ -155,7 +156,7 @@ def delimited(field: int, body: bytes) -> bytes:
 
 UNKNOWN = (
     varint(99 << 3) + b"\x07",
-    varint(34 << 3 | 1) + b"8 bytes.",
+    varint(35 << 3 | 1) + b"8 bytes.",
     delimited(1000, b"?"),
     b"\xfd\x02abcd",
 )
@@ -265,6 +266,7 @@ def test_nesting_is_bounded(native: Native) -> None:
         (record(CALL, b"\x82\x02\x05\x80\x80\x80\x80\x10"), MALFORMED),
         (record(CALL, b"\x88\x02\x80\x80\x80\x80\x10"), MALFORMED),
         (record(CALL, b"\x8a\x02\x00"), MALFORMED),
+        (record(CALL, b"\x92\x02\x00"), MALFORMED),
         (record(b"\x80"), MALFORMED),
         (record(b"\x0a\x01x"), MALFORMED),  # wrong wire types
         (record(CALL, b"\x51" + bytes(8)), MALFORMED),

@@ -82,7 +82,10 @@ FOUND = (
 )  # fmt: skip
 NUMBERS = (0, 1, 2, 5, 10, 20, 31, 42, 100, 107, 200, *INT64)
 
-NUMBER_FIELDS = ("id", "run", "time", "pid", "tid", "line", "depth", "duration", "mine", "stream", "process")
+NUMBER_FIELDS = (
+    *("id", "run", "time", "pid", "tid", "line", "depth", "duration", "mine", "trailing"),
+    *("stream", "process"),
+)
 TEXT_FIELDS = ("thread", "task", "kind", "module", "file", "qualname", "func")
 ARGUMENT_FIELDS = (("position",), ("name", "value", "text", "either", "type"))
 EVENT_FIELDS = (NUMBER_FIELDS, TEXT_FIELDS)
@@ -139,6 +142,7 @@ def an_event(dice: Random) -> Event:
         names=tuple(a_text(dice).encode() for _ in range(dice.randint(0, 3))) if kind == "log" else (),
         variables=tuple(dice.randrange(4) for _ in range(dice.randint(0, 4))) if kind == "line" else (),
         changed=dice.choice((None, 0, 1, 2, 9)) if kind == "line" else None,
+        trailing=kind == "line" and dice.random() < 0.3,
     )
     lasts = kind in ("return", "exception", "yield") and dice.random() < 0.8
     return Event(

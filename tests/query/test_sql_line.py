@@ -13,7 +13,7 @@ from line_times import ENTERS, LEAVES, Numbers, Told, expected
 from recording import record
 
 FUNCTIONS = ("main", "walk", "parse", "Order.pay")
-EVENTS = "SELECT run, pid, tid, kind, func, line, depth, time FROM event WHERE {} ORDER BY time, id"
+EVENTS = "SELECT run, pid, tid, kind, func, line, depth, time, trailing FROM event WHERE {} ORDER BY time, id"
 LINES = "SELECT run, func, line, count, own, total, average FROM line"
 
 
@@ -36,9 +36,10 @@ def stored(path: Path) -> dict[tuple[int, str, int], Numbers]:
 # ---- programs made by chance ----
 
 
-def program(chance: random.Random, length: int) -> list[tuple[str, int, int, int, int]]:
-    """Events of a thread: kind, code, units since the one before, calls open before it, line."""
-    events: list[tuple[str, int, int, int, int]] = []
+def program(chance: random.Random, length: int) -> list[tuple[str, int, int, int, int, bool]]:
+    """Events of a thread: kind, code, units since the one before, calls open before it, line,
+    whether it is trailing."""
+    events: list[tuple[str, int, int, int, int, bool]] = []
     stack: list[tuple[int, int]] = []  # code, its last line
     paused: list[tuple[int, int]] = []
     while len(events) < length:
@@ -50,7 +51,7 @@ def program(chance: random.Random, length: int) -> list[tuple[str, int, int, int
         if kind in LEAVES and stack:
             code, last = stack.pop()
             if last and chance.random() < 0.4:  # the last line's changes
-                events.append(("line", code, since, opened, last))
+                events.append(("line", code, since, opened, last, chance.random() < 0.8))
                 since = chance.choice((0, 0, 0, 2))
             if kind == "yield":
                 paused.append((code, last))
@@ -67,7 +68,7 @@ def program(chance: random.Random, length: int) -> list[tuple[str, int, int, int
             code = 3
         else:
             continue
-        events.append((kind, code, since, opened, line))
+        events.append((kind, code, since, opened, line, False))
     return events
 
 
@@ -88,7 +89,10 @@ def write(path: Path, chance: random.Random) -> None:
                     if sequence >= gone:
                         database.segment(
                             run,
-                            [event(kind, code, time=since, line=line) for kind, code, since, _, line in part],
+                            [
+                                event(kind, code, time=since, line=line, trailing=trailing)
+                                for kind, code, since, _, line, trailing in part
+                            ],
                             stream=stream,
                             sequence=sequence,
                             start=time,
@@ -145,18 +149,18 @@ def test_calls_are_in_total_and_not_in_own(tmp_path: Path) -> None:
 
 
 def test_the_last_changes_are_no_run(tmp_path: Path) -> None:
-    """But a line that runs again, and takes time, is one."""
+    """But a line that runs again is one, be it at the time of the end."""
     assert numbers(
         tmp_path,
         event("call", 1),
         event("line", 1, time=1, line=2),
-        event("line", 1, time=10, line=2),
+        event("line", 1, 7, time=10, line=2, variables=[0], trailing=True),
         event("return", 1, None),
         event("call", 2),
         event("line", 2, time=1, line=8),
         event("line", 2, time=10, line=8),
-        event("return", 2, None, time=4),
-    ) == {("main", 2): (1, 10, 10), ("walk", 8): (2, 14, 14)}
+        event("return", 2, None),
+    ) == {("main", 2): (1, 10, 10), ("walk", 8): (2, 10, 10)}
 
 
 def test_recursion_counts_once_in_total(tmp_path: Path) -> None:

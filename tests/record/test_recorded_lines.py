@@ -47,8 +47,13 @@ def told(recording: Recording) -> list[tuple[Line, dict[str, str]]]:
             (func, line, {name: plain(text) for name, text in changed.items()}),
             {name: plain(text) for name, text in variables.items()},
         )
-        for func, line, changed, variables in json.loads(output.read_text())
+        for func, line, changed, variables, _ in json.loads(output.read_text())
     ]
+
+
+def trailing_told(recording: Recording) -> list[bool]:
+    """Which of the lines that `told` has found have run, and only tell what they changed."""
+    return [trailing for *_, trailing in json.loads(recording.database.with_suffix(".json").read_text())]
 
 
 def lines_told(recording: Recording) -> list[Line]:
@@ -71,6 +76,9 @@ def assert_same(found: list[Line], told: list[Line]) -> None:
 def test_lines_and_variables_are_those_of_settrace(record: Record, name: str) -> None:
     recording = record(PROGRAMS[name], "--lines", "--attributes", "0")
     assert_same(lines_of(recording), lines_told(recording))
+    sql = "SELECT trailing FROM event WHERE kind = 'line' AND file = ? ORDER BY time, id"
+    found = Database(str(recording.database)).query("i", sql, (str(recording.script),))
+    assert [bool(trailing) for (trailing,) in found] == trailing_told(recording)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -75,7 +75,7 @@ def one_by_one(of: History, breakpoint: Breakpoint) -> list[int]:
     found = []
     for hit in of.hits(first, breakpoint.match):
         told = {each.name: each.value for each in variables(of.database, hit)}
-        if not of.tells_end(hit) and (breakpoint.condition is None or breakpoint.condition.holds(told)):
+        if breakpoint.condition is None or breakpoint.condition.holds(told):
             found.append(stop_of(of, hit).id)
     return found
 

@@ -54,6 +54,12 @@ def test_the_last_line_of_a_function_stops_once(client: Client, recording: Recor
     assert walk(client, "reverseContinue", "user") == ["'joe'", "'eve'", "'bob'"]
 
 
+def test_the_last_line_of_a_function_counts_once(client: Client, recording: Recording) -> None:
+    client.set_lines(recording.script, {"line": line_of("added") - 5, "hitCondition": "2"})
+    assert walk(client, "continue", "user") == ["'eve'"]
+    assert walk(client, "reverseContinue", "user") == ["'eve'"]
+
+
 def test_messages_are_shown_instead_of_stops(client: Client, recording: Recording) -> None:
     message = "{order.user} has {order.total}, {result + order.total} so far; {nothing}"
     client.set_lines(recording.script, {"line": line_of("added"), "logMessage": message}, line_of("raised"))

@@ -3,14 +3,17 @@ them, and what was true at each."""
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pytracer.reader.database import Database
 from pytracer.reader.replay import state
+from pytracer.reader.replay.breakpoints import parse, resume
 from pytracer.reader.replay.history import History
 from pytracer.reader.replay.moment import Moment
 
+from handmade import Handmade, event
 from line_programs import PROGRAMS
 from recording import Record
 
@@ -180,6 +183,34 @@ def test_iterations_stay_in_the_call(shop: History) -> None:
     assert shop.times(runs[1]) == (2, 4)  # one more in the other thread
 
 
+def test_a_line_that_tells_its_changes_runs_once(record: Record) -> None:
+    of = history_of(record("def add(n):\n    n += 1\nfor i in range(3): add(i)\n", "--lines").database)
+    first = of.first()
+    assert first is not None
+    told = list(of.hits(first, '(and (= kind "line") (= qualname "add") (= line 2))'))
+    assert [each.trailing for each in told] == [0, 1] * 3
+    assert [of.times(each) for each in told] == [(1, 3), (1, 3), (2, 3), (2, 3), (3, 3), (3, 3)]
+    stops = walk(of.step, first)
+    assert [each for each in stops if each.func == "add" and each.kind == "line"] == told[::2]
+    assert walk(of.step, of.first(True), True) == stops[::-1]
+    third = replace(parse("2", of, told[0].file, None), hit_count=3)
+    stop = resume(of, first, [third], uncaught=False)
+    assert stop is not None
+    assert stop.moment == told[4]
+    assert resume(of, stop.moment, [third], uncaught=False) is None
+
+
+def test_a_run_of_a_line_at_the_time_of_the_end(tmp_path: Path) -> None:
+    with Handmade(path := tmp_path / "traces.sqlite") as made:
+        run = made.run()
+        made.code(run, 1, "main", mine=True)
+        lines = event("line", 1, line=2), event("line", 1, line=2), event("return", 1, None)
+        made.segment(run, [event("call", 1), *lines])
+    assert [each.kind for each in walk(history_of(path).step, history_of(path).first())] == [
+        "line", "line", "return",
+    ]  # fmt: skip
+
+
 def test_where_a_value_came_from(shop: History) -> None:
     at = reached(shop, "return sum")
     [frame] = [each for each in state.entered(shop.database, at.id) if each.func == "total"]
@@ -208,6 +239,33 @@ def test_where_an_exception_was_raised(shop: History) -> None:
     known = {each.name: each.value.value for each in state.variables(shop.database, second)}
     assert known == {"reason": repr("invalid literal for int() with base 10: 'x'")}
     assert shop.raised(second, True) == raised
+    assert shop.raised(second) is None  # it arrives in main
+
+
+def test_an_exception_is_raised_once(record: Record) -> None:
+    """Be there code between that a walk passes over; but that may raise another one."""
+    source = """
+import json, re
+def inner(match):
+    raise KeyError('inner')
+def around():
+    re.sub('a', inner, 'a')
+def other():
+    json.loads('nonsense')
+for each in around, other:
+    try:
+        each()
+    except Exception:
+        pass
+"""
+    of = history_of(record(source, "--lines").database)
+    stops = walk(of.raised, of.first())[1:]
+    assert [(each.func, each.line) for each in stops] == [("inner", 4), ("other", 8)]
+    assert walk(of.raised, of.first(True), True)[1:] == stops[::-1]
+    of.everything = True
+    stops = walk(of.raised, of.first())[1:]
+    assert [each.func for each in stops if each.module == "__main__"] == ["inner"]
+    assert "json.decoder" in {each.module for each in stops}
 
 
 def test_frames_and_their_lines(shop: History) -> None:

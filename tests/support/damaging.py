@@ -41,6 +41,7 @@ QUESTIONS = (
     "SELECT *, mine FROM line",
     "SELECT *, changed FROM source",
     "SELECT text FROM source JOIN run ON run.id = source.run WHERE file = '/home/me/app.py'",
+    "SELECT *, trailing FROM event WHERE trailing = 1 OR event MATCH '(= trailing 0)'",
     "SELECT *, own_depth, near_depth, near FROM event WHERE event MATCH '(or (shown own) (shown near))'",
     "SELECT * FROM damage",
 )

@@ -21,6 +21,7 @@ from pytracer._core import ffi
 from pytracer.dumper.segments import NOTHING_OPEN, Segments
 
 from messages import trace_pb2
+from records import varint
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -74,9 +75,12 @@ def event(
     names: Sequence[str] = (),
     variables: Sequence[int] = (),
     changed: int | None = None,
+    trailing: bool = False,
 ) -> trace_pb2.Event:
     """A record; times are clock units since the record before."""
-    made = trace_pb2.Event(time=time, line=line, value=map(value, values), variable=variables)
+    made = trace_pb2.Event(
+        time=time, line=line, value=map(value, values), variable=variables, trailing=trailing
+    )
     setattr(made, "at_line" if kind == "line" else kind, code)
     if changed is not None:
         made.changed = changed
@@ -86,6 +90,21 @@ def event(
         made.depth = depth
     made.name.extend(name.encode() for name in names)
     return made
+
+
+def serialized(record: trace_pb2.Event) -> bytes:
+    """A record in a chunk, as the hook writes it: `trailing` stands before the values."""
+    if not record.trailing:
+        return trace_pb2.Events(event=[record]).SerializeToString()
+    head, tail = trace_pb2.Event.FromString(record.SerializeToString()), trace_pb2.Event()
+    for name in ("value", "name", "variable"):
+        getattr(tail, name).extend(getattr(record, name))
+        head.ClearField(name)
+    if record.HasField("changed"):
+        tail.changed = record.changed
+        head.ClearField("changed")
+    body = head.SerializeToString() + tail.SerializeToString()
+    return b"\x0a" + varint(len(body)) + body
 
 
 def summary(
@@ -232,11 +251,9 @@ class Handmade:
         """
         events = [record for record in records if not isinstance(record, str)]
         body = b"".join(
-            (
-                trace_pb2.Events(task=[record.encode()])
-                if isinstance(record, str)
-                else trace_pb2.Events(event=[record])
-            ).SerializeToString()
+            trace_pb2.Events(task=[record.encode()]).SerializeToString()
+            if isinstance(record, str)
+            else serialized(record)
             for record in records
         )
         base = EPOCH_UNITS + start

@@ -2,9 +2,9 @@
 
     python line_oracle.py SCRIPT OUTPUT
 
-Runs the script as __main__ and writes a JSON list of [function, line, changes, variables]: both are
-{variable: repr}, the repr of a deleted one is "<deleted>". All values have to be short, and made of
-built-in types.
+Runs the script as __main__ and writes a JSON list of [function, line, changes, variables,
+trailing]: changes and variables are {variable: repr}, the repr of a deleted one is "<deleted>";
+trailing: the line has run. All values have to be short, and made of built-in types.
 """
 
 import dis
@@ -43,7 +43,7 @@ def shown(value: Any) -> str:
 class Oracle:
     def __init__(self, path: str) -> None:
         self.path = path
-        self.lines: list[tuple[str, int, dict[str, str], dict[str, str]]] = []
+        self.lines: list[tuple[str, int, dict[str, str], dict[str, str], bool]] = []
         self._before: dict[FrameType, dict[str, str]] = {}
         self._line: dict[FrameType, int] = {}
         self._names: dict[CodeType, set[str]] = {}
@@ -82,12 +82,12 @@ class Oracle:
         if event == "call":
             self._before.setdefault(frame, self._variables(frame))
         elif event == "line":
-            self.lines.append((name, frame.f_lineno, self._changes(frame), self._before[frame]))
+            self.lines.append((name, frame.f_lineno, self._changes(frame), self._before[frame], False))
             self._line[frame] = frame.f_lineno
         elif event == "return" and frame in self._line:
             changed = self._changes(frame)
             if changed:
-                self.lines.append((name, self._line[frame], changed, self._before[frame]))
+                self.lines.append((name, self._line[frame], changed, self._before[frame], True))
         return self
 
 

@@ -25,6 +25,7 @@ class Told(NamedTuple):
     line: int
     depth: int
     time: int
+    trailing: int
 
 
 Line = tuple[int, str, int]  # run, function, line
@@ -66,12 +67,6 @@ class _Oracle:
         self.waiting: dict[tuple[int, int, str], list[int]] = defaultdict(list)
         self.stacks: dict[tuple[int, int, int], list[Open]] = defaultdict(list)
         self.lossy: set[int] = set()
-        self.following: dict[int, Told] = {}  # the next event of the same thread
-        latest: dict[tuple[int, int, int], int] = {}
-        for place, event in enumerate(events):
-            if event[:3] in latest:
-                self.following[latest[event[:3]]] = event
-            latest[event[:3]] = place
         for place, event in enumerate(events):
             self.take(place, event)
 
@@ -130,7 +125,7 @@ class _Oracle:
                 stack[-1].stretch.calls.append(took)
             if event.kind == "yield":
                 waiting.append(line)
-        elif event.kind == "line":
+        elif event.kind == "line" and not event.trailing:
             self.line(place, event)
 
     def line(self, place: int, event: Told) -> None:
@@ -141,15 +136,6 @@ class _Oracle:
             self.blur(event)
             stack.append(Open(event.func, event.depth, None))
         call = stack[-1]
-        after = self.following.get(place)
-        if (
-            call.stretch
-            and call.line == event.line
-            and after
-            and after.kind in LEAVES
-            and (after.func, after.depth, after.time) == (event.func, event.depth, event.time)
-        ):
-            return
         self.stop(place, event, call)
         self.counts[event.run, event.func, event.line] += 1
         self.start(place, event, call, event.line, goes_on=False)

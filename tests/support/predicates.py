@@ -75,7 +75,7 @@ const void *like_find(const void *haystack, size_t size, const char *needle, siz
 
 enum field {
     FIELD_ID, FIELD_RUN, FIELD_TIME, FIELD_PID, FIELD_TID, FIELD_LINE, FIELD_DEPTH, FIELD_DURATION,
-    FIELD_MINE, FIELD_OWN_DEPTH, FIELD_NEAR_DEPTH, FIELD_NEAR,
+    FIELD_MINE, FIELD_TRAILING, FIELD_OWN_DEPTH, FIELD_NEAR_DEPTH, FIELD_NEAR,
     FIELD_STREAM, FIELD_PROCESS, FIELD_POSITION, FIELD_THREAD, FIELD_TASK, FIELD_KIND,
     FIELD_MODULE, FIELD_FILE, FIELD_QUALNAME, FIELD_FUNC, FIELD_NAME, FIELD_VALUE, FIELD_TEXT,
     FIELD_EITHER, FIELD_TYPE
@@ -90,6 +90,7 @@ struct facts {
     struct bounds own_depth, near_depth, near;
     bool has_levels, lacks_levels;
     enum answer shown[2];
+    struct bounds trailing;
     struct bounds line;
     uint32_t kinds;
     const struct run_definitions *run;
@@ -320,6 +321,7 @@ class Definitions:
             has_duration=event.duration is not None,
             lacks_duration=event.duration is None,
             line=[event.record.line or code.line] * 2,
+            trailing=[event.record.trailing] * 2,
             kinds=1 << NUMBERS[event.record.kind],
             run=self.c,
             thread=self.lib.run_thread_find(self.c, event.stream),
@@ -374,6 +376,7 @@ class Definitions:
             facts[name] = [min(numbers) - wider, max(numbers) + wider]
         lines = [event.record.line or self.run.code(event.record).line for event in events]
         facts["line"] = [min(lines), max(lines) + wider]
+        facts["trailing"] = [min(trailing := [event.record.trailing for event in events]), max(trailing)]
         durations = [event.duration for event in events if event.duration is not None]
         facts["duration"] = [min(durations, default=0), max(durations, default=0) + wider]
         facts["has_duration"] = bool(durations)
@@ -555,6 +558,8 @@ def contents(
             yield getattr(code, name)
         case "mine":
             yield int(code.mine)
+        case "trailing":
+            yield int(record.trailing)
         case "qualname":
             yield code.func
         case "func":

@@ -80,6 +80,7 @@ class Record:
     names: tuple[bytes, ...] = ()
     variables: tuple[int, ...] = ()
     changed: int | None = None
+    trailing: bool = False
 
 
 ALL = (1 << 32) - 1  # of an event_variables: no `changed` was written
@@ -110,7 +111,7 @@ uint8_t *value_put_address(uint8_t *p, const void *address);
 #define VALUE_DEPTH_MAX ...
 struct event {
     int kind;
-    bool has_later;
+    bool is_trailing, has_later;
     uint32_t code, line;
     uint64_t count, time;
     bool has_elapsed;
@@ -285,6 +286,8 @@ class Native:
             p = lib.event_put(p, 12, record.line)
         if record.depth is not None:
             p = lib.event_put_depth(p, record.depth)
+        if record.trailing:
+            p = lib.event_put(p, 34, 1)
         for value in record.values:
             p = self._put_value(p, 14, value)
         for name in record.names:
@@ -371,6 +374,7 @@ class Native:
             tuple(names),
             tuple(variables),
             walk.changed if walk.changed != ALL else None,
+            event.is_trailing,
         )
 
     def _walk(self, walker: Callable[..., bool], parent: Any) -> list[Any]:
@@ -449,6 +453,7 @@ class Google:
             event.variable.extend(record.variables)
             if record.changed is not None:
                 event.changed = record.changed
+            event.trailing = record.trailing
         return bytes(events.SerializeToString())
 
     def _fill(self, message: Any, value: Val) -> None:
@@ -484,6 +489,7 @@ class Google:
             tuple(event.name),
             tuple(event.variable),
             event.changed if event.HasField("changed") else None,
+            event.trailing,
         )
 
     def _value(self, value: Any) -> Val:

@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 
-from handmade import MOTIONS, NOTHING_OPEN, summary
+from handmade import MOTIONS, NOTHING_OPEN, serialized, summary
 from messages import trace_pb2
 
 if sys.version_info >= (3, 14):
@@ -54,7 +54,7 @@ class Stream:
 
     def store(self, events: list[trace_pb2.Event]) -> int:
         """Returns the segment's id."""
-        body = trace_pb2.Events(event=events).SerializeToString()
+        body = b"".join(map(serialized, events))
         start, base_depth = self.time, self.depth
         open = self._open
         max_depth, kinds, max_duration, codes, self._open = summary(body, base_depth, open, self._own)

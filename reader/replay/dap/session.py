@@ -19,6 +19,7 @@ from ...printing import chosen
 from ..expressions import ExpressionError, parse
 from ..history import History
 from ..moment import Moment
+from ..places import line_predicate
 from ..state import Item, outcome
 from ..when import WhenError, event_id
 from ..when import parse as parse_when
@@ -362,9 +363,9 @@ class Session:
     def gotoTargets_request(self, arguments: Fields) -> dict[str, Any]:
         """The times that a line ran, those that come next first."""
         file, line = self._files.recorded(arguments.part("source")), arguments.number("line")
-        targets = []
+        match, targets = line_predicate(file or "", line), []
         for backwards in (False, True) if file is not None else ():
-            for found in islice(self._stops.times(self._now, file or "", line, backwards), _TARGETS):
+            for found in islice(self._history.hits(self._now, match, backwards), _TARGETS):
                 number = len(self._targets) + 1
                 self._targets[number] = found
                 since = (found.time - self._now.time) / 1e9

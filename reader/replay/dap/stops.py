@@ -1,9 +1,8 @@
 """A client's breakpoints: at lines, functions, exceptions, and changes of variables.
 
 `breakpoints.resume` finds their hits. What it does not know is added here: messages instead of
-stops, conditions on the number of hits, and that an exception is raised once, though each function
-that it leaves sees it. Hits are counted over the whole recording, so that a walk backwards stops at
-the same ones.
+stops, conditions on the number of hits, and exceptions that are raised. Hits are counted over the
+whole recording, so that a walk backwards stops at the same ones.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import merge
 from typing import Any, NamedTuple
 
-from ...query import INDEX_BITS, Query
 from .. import breakpoints as core
 from ..expressions import ExpressionError, parse
 from ..follow import Follower, Run, calls
@@ -31,7 +29,6 @@ FILTERS = [
 ]
 _MOST = 500  # breakpoints in a request
 _MOST_HITS = 100_000  # that are counted
-_INDEX = (1 << INDEX_BITS) - 1  # of an event in its segment
 
 
 class Stop(NamedTuple):
@@ -114,17 +111,13 @@ class Stops:
         self._uncaught, self._exceptions = "uncaught" in filters, []
         if "raised" in filters:
             self._last += 1
-            raised = core.Breakpoint("", '(= kind "raise")')
-            self._exceptions.append(Wanted(self._last, "exception", raised, self._is_first))
+            own = "" if self._history.everything else " (= mine 1)"
+            raised = core.Breakpoint("", f'(and (= kind "raise"){own})')
+            self._exceptions.append(Wanted(self._last, "exception", raised, self._history.is_raised))
         return [
             {"verified": True} if each in known else self._refused(f"there is no filter {each[:100]}")
             for each in filters[:_MOST]
         ]
-
-    def _is_first(self, raised: Moment) -> bool:
-        """Whether an exception is raised here, and not only seen on its way out of a call."""
-        before = moments(self._history.database, after(self._thread(raised), raised, True), True, 1)
-        return not (before and before[0].kind == "exception" and before[0].depth == raised.depth + 1)
 
     def data_info(self, shown: Shown, name: str) -> dict[str, Any]:
         """Whether a variable's changes can be stopped at: those in all calls of the function that
@@ -244,12 +237,6 @@ class Stops:
             at = found.moment
             yield at, found.reason
 
-    def _moment(self, event: Moment, is_watched: bool) -> Moment | None:
-        """Where a walk stops for an event. None: nowhere, as it is no run of its line."""
-        if self._history.tells_end(event):  # it belongs to the end behind it
-            return self._history.following(event) if is_watched else None
-        return self._history.stop_of(event)
-
     # ---- hits that are looked at one by one ----
 
     def _hit(
@@ -259,8 +246,8 @@ class Stops:
         for event in self._events(wanted, start, backwards, bound):
             if bound is not None and not _is_before(event, bound, backwards):
                 return None
-            found = self._moment(event, isinstance(wanted.of, core.Watch))
-            if found is None or found.id == start.id or not _is_before(start, found, backwards):
+            found = self._history.stop_of(event)
+            if found.id == start.id or not _is_before(start, found, backwards):
                 continue
             if stream is None or found.stream == stream:
                 return found
@@ -351,36 +338,12 @@ class Stops:
                     yield Run(event.id, event.time, {})
             return
         if isinstance(of.place, tuple) and of.match == core.line_predicate(*of.place):
-            runs = self._true_runs(of.place, names, start)
+            runs = Follower(self._history, of.place, names, None).runs(start)
         else:
             runs = calls(self._history, of.match, names, start, False, None)
         for run in runs:
             if of.condition is None or of.condition.holds(run.variables):
                 yield run
-
-    def _true_runs(
-        self, place: tuple[str, int], names: frozenset[str], start: tuple[int, int]
-    ) -> Iterator[Run]:
-        """The runs of a line, without the events that only tell what the last line of a call did:
-        its end comes next, at the same time."""
-        match = f'(and (in kind "return" "exception" "yield") (= file {quoted(place[0])}))'
-        ends = calls(self._history, match, frozenset(), start, False, None)
-        end = next(ends, None)
-        for run in Follower(self._history, place, names, None).runs(start):
-            while end is not None and (end.time, end.id) < (run.time, run.id):
-                end = next(ends, None)
-            is_end = end is not None and end.time == run.time
-            if not (is_end and end is not None and (end.id == run.id + 1 or not end.id & _INDEX)):
-                yield run
-
-    def times(self, start: Moment, file: str, line: int, backwards: bool) -> Iterator[Moment]:
-        """The times that a line runs, from a moment on, which is not one of them."""
-        for found in self._history.hits(start, core.line_predicate(file, line), backwards):
-            if not self._history.tells_end(found):
-                yield found
-
-    def _thread(self, of: Moment) -> Query:
-        return Query("run = ? AND stream = ?", (of.run, of.stream))
 
     def _variables(self, at: Moment) -> Mapping[str, Item]:
         return {each.name: each.value for each in variables(self._history.database, at)}
