@@ -206,6 +206,9 @@ static inline bool set_event(struct event *event, uint32_t field, uint64_t n)
     case EVENT_TRAILING:
         event->is_trailing = n != 0;
         return true;
+    case EVENT_GENERATOR:
+        event->generator = (uint32_t)n;
+        return n <= UINT32_MAX;
     case EVENT_LOST:
         event->kind = EVENT_LOST;
         event->code = 0;
@@ -296,7 +299,7 @@ static inline __attribute__((always_inline)) long decode(const uint8_t *data, si
         if (!p)
             return DECODE_MALFORMED;
         field = tag >> 3;
-        if (field <= EVENT_DEPTH || field == EVENT_AT_LINE || field == EVENT_TRAILING) {
+        if (field <= EVENT_DEPTH || field == EVENT_AT_LINE || field == EVENT_TRAILING || field == EVENT_GENERATOR) {
             if ((tag & 7) != WIRE_VARINT)
                 return DECODE_MALFORMED;
             p = wire_get_varint(p, end, &n);

@@ -3,7 +3,9 @@
  *
  * A record in a chunk is one element of `Events.event`:
  *
- *   0a LEN | KIND<<3 CODE | 50 TIME | [58 ELAPSED] [60 LINE] [68 DEPTH] [90 02 01] | 72 LEN value ... | 7a LEN name ...
+ *   0a LEN | KIND<<3 CODE | 50 TIME | [58 ELAPSED] [60 LINE] [68 DEPTH] [90 02 01] [98 02 GENERATOR]
+ *          | 72 LEN value ... | 7a LEN name ...
+ *
  *            ^ field `what`: its number is the kind, its value the code's number (lost: a count)
  *
  * Between two records there may be an element of `Events.task`, whose events follow:
@@ -81,6 +83,7 @@ enum event_field {
     EVENT_VARIABLE = 32,
     EVENT_CHANGED = 33,
     EVENT_TRAILING = 34,
+    EVENT_GENERATOR = 35,
 };
 
 enum value_field {
@@ -179,9 +182,8 @@ static inline uint8_t *event_put(uint8_t *p, int field, uint64_t n)
     return wire_put_varint(p, n);
 }
 
-/* Opens a record. Its fields follow in the order of their numbers (but `trailing` before the
- * values), then event_close. `what`: the
- * code's number, or the count of a lost record. */
+/* Opens a record. Its fields follow in the order of their numbers (but `trailing` and `generator`
+ * before the values), then event_close. `what`: the code's number, or the count of a lost record. */
 static inline uint8_t *event_open(uint8_t *p, enum event_kind kind, uint64_t what)
 {
     p = wire_open(p, EVENTS_EVENT);
@@ -243,6 +245,7 @@ struct event {
     bool has_later;       /* it has fields of a later version; event_head does not look */
     uint32_t code;        /* 0: none */
     uint32_t line;        /* 0: none given */
+    uint32_t generator;   /* 0: none given; event_head looks before the values alone */
     uint64_t count;       /* of a lost record */
     uint64_t time;        /* units since the record before */
     bool has_elapsed;
@@ -336,7 +339,7 @@ static inline __attribute__((always_inline)) long event_head(const uint8_t *data
         return event_skim(data, size, event);
     event->time = event->elapsed = 0;
     event->has_elapsed = event->has_depth = event->is_trailing = event->has_later = false;
-    event->line = 0;
+    event->line = event->generator = 0;
     event->depth = 0;
     if (p < end && *p == WIRE_TAG(EVENT_TIME, WIRE_VARINT))
         p = wire_get_varint(p + 1, end, &event->time);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/map.h"
 #include "format/levels.h"
 #include "query/arguments.h"
 
@@ -20,8 +21,7 @@ struct walk {
     size_t told_count, told_capacity;
     uint32_t *levels; /* by depth: the open call's last one, as `before` */
     size_t level_capacity, level_count;
-    uint32_t *suspended; /* by code: the same, of the generator that was suspended last */
-    uint32_t code_count;
+    struct map suspended; /* by number of a generator: the same, plus 1 */
 };
 
 static uint32_t *level_at(struct walk *walk, int32_t depth)
@@ -46,17 +46,23 @@ static bool tell(struct walk *walk, uint32_t *level, const struct segment_event 
     return true;
 }
 
+/* What a generator has told; a walk that began later, or a recording of before, does not know. */
+static uint32_t resumed(const struct walk *walk, uint32_t generator)
+{
+    uint64_t suspended = generator ? map_get(&walk->suspended, generator) : 0;
+    return suspended ? (uint32_t)(suspended - 1) : 0;
+}
+
 /* Takes an event; *last is what its call has told up to it. False: no memory. */
 static bool step(struct walk *walk, const struct segment_event *event, uint32_t *last)
 {
-    uint32_t code = event->event.code, none = 0, *level, *suspended;
+    uint32_t *level;
 
     *last = 0;
     if (event->depth >= LEVELS_MAX)
         return true; /* calls as deep have no variables */
     if (!(level = level_at(walk, event->depth)))
         return false;
-    suspended = code < walk->code_count ? &walk->suspended[code] : &none;
     switch (event->event.kind) {
     case EVENT_CALL:
         *level = 0;
@@ -65,8 +71,7 @@ static bool step(struct walk *walk, const struct segment_event *event, uint32_t 
         break;
     case EVENT_RESUME:
     case EVENT_THROW:
-        *level = *suspended;
-        *suspended = 0;
+        *level = resumed(walk, event->event.generator);
         break;
     case EVENT_AT_LINE:
         if (!tell(walk, level, event))
@@ -78,8 +83,12 @@ static bool step(struct walk *walk, const struct segment_event *event, uint32_t 
         break;
     }
     *last = *level;
-    if (event->event.kind == EVENT_YIELD)
-        *suspended = *level;
+    if (event->event.kind == EVENT_YIELD && event->event.generator) {
+        uint64_t *suspended = map_put(&walk->suspended, event->event.generator, 1);
+        if (!suspended)
+            return false;
+        *suspended = (uint64_t)*level + 1;
+    }
     if (EVENT_LEAVES >> event->event.kind & 1)
         *level = 0;
     return true;
@@ -230,21 +239,20 @@ bool frame_variables(const uint8_t *body, size_t size, uint64_t base_time, int32
                      const struct run_definitions *run, uint32_t index, struct frame_variable **all,
                      size_t *count)
 {
-    struct walk walk = {.code_count = run->code_count};
+    struct walk walk = {0};
     struct segment_walk place;
     struct segment_event event;
     struct found found = {0};
     uint32_t last = 0;
     bool is_there, done;
 
-    walk.suspended = calloc((size_t)walk.code_count + 1, sizeof *walk.suspended);
     segment_open(&place, body, size, base_time, base_depth);
-    done = walk.suspended && walk_to(&walk, &place, index, &event, &last, &is_there);
+    done = walk_to(&walk, &place, index, &event, &last, &is_there);
     if (done && is_there)
         done = collect(&walk, body + size, run, event.event.code, last, &found);
     free(walk.told);
     free(walk.levels);
-    free(walk.suspended);
+    map_free(&walk.suspended);
     free(found.seen);
     if (!done) {
         free(found.all);

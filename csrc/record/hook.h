@@ -89,12 +89,17 @@ HOT void hook_enter(struct thread *thread, PyCodeObject *code, struct code_info 
     size_t room = kind == EVENT_CALL ? info->room : RECORD_ROOM_FOR_VALUE;
     size_t least = record_least(room, EVENT_HEAD_MAX + info->argument_count * (size_t)VALUE_ROOM_MIN);
     struct place place = record_reserve(thread, room, kind == EVENT_CALL ? least : room);
+    ptrdiff_t values = -1; /* bytes */
     if (LIKELY(place.start != NULL)) {
         uint8_t *p = record_head(place.start, info, kind, now - thread->stream.time);
+        if (UNLIKELY(info->lines) && kind != EVENT_CALL)
+            p = lines_put_resumed(p, info, frame);
+        const uint8_t *head_end = p;
         if (kind == EVENT_CALL && LIKELY(frame != NULL))
             p = hook_arguments(p, place.end - WIRE_CLOSE_MAX, info, frame);
         else if (kind == EVENT_THROW && exception != NULL)
             p = values_put(p, place.end - WIRE_CLOSE_MAX, EVENT_VALUE, exception);
+        values = p - head_end;
         record_commit(thread, place.start, p, now);
     }
     struct open_call *call = thread->top;
@@ -103,8 +108,12 @@ HOT void hook_enter(struct thread *thread, PyCodeObject *code, struct code_info 
     call->since = now;
     thread->top = call + 1;
     thread->stream.depth++;
-    if (UNLIKELY(info->lines))
-        lines_entered(thread, call, info, frame, kind == EVENT_CALL, place.start != NULL);
+    if (LIKELY(!info->lines))
+        return;
+    if (kind == EVENT_CALL)
+        lines_began(thread, call, info, frame, values);
+    else
+        lines_resumed(call, info, frame);
 }
 
 /* A value that was encoded while it was within reach. */
@@ -134,6 +143,8 @@ HOT void hook_leave(struct thread *thread, struct open_call *call, const struct 
         }
         if (UNLIKELY(depth_changed))
             p = event_put_depth(p, thread->stream.depth);
+        if (UNLIKELY(info->lines) && kind == EVENT_YIELD)
+            p = lines_put_suspended(p, call, info);
         if (LIKELY(recorder.values || kind == EVENT_EXCEPTION) && value != NULL)
             p = values_put_fast(p, place.end - WIRE_CLOSE_MAX, EVENT_VALUE, value);
         else if (encoded != NULL)
@@ -169,10 +180,10 @@ HOT void hook_leave_code(struct thread *thread, PyCodeObject *code, struct code_
             generators_ended(frame ? frame : hook_frame(code), NULL);
         else if (call->since == call->start)
             generators_suspended(frame ? frame : hook_frame(code), call->start);
-        if (kind == EVENT_YIELD && info->lines)
-            lines_suspended(call, info, frame ? frame : hook_frame(code));
     }
     hook_leave(thread, call, info, kind, value, encoded, false, now);
+    if (UNLIKELY(info->lines) && kind == EVENT_YIELD)
+        lines_suspended(call, frame ? frame : hook_frame(code));
     if (UNLIKELY(info->coroutine))
         task_coroutine_left(thread);
 }

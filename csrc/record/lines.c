@@ -20,6 +20,7 @@ struct call_lines {
     const uint8_t *behind; /* the end of its last record */
     uint64_t chunk;        /* the one that has all of its variables; see chunk_of */
     int line;              /* the line that runs; 0: none yet */
+    uint32_t generator;    /* its number; 0: none yet */
     uint16_t room;         /* variables */
     bool unsure;           /* anything may have changed */
     struct known known[];  /* `room`; behind them two arrays of as many: numbers, marks */
@@ -83,11 +84,60 @@ static struct call_lines *lines_of(struct open_call *call, unsigned count)
     return lines;
 }
 
-void lines_entered(struct thread *thread, struct open_call *call, const struct code_info *info,
-                   const compat_frame *frame, bool begins, bool stored)
+/* The call of this code at this place is a new one. NULL: memory is short. */
+static struct call_lines *begin(struct open_call *call, struct variables *variables)
+{
+    struct call_lines *lines = lines_of(call, variables->count);
+    if (lines == NULL)
+        return NULL;
+    lines->variables = variables;
+    lines->frame = NULL;
+    lines->line = 0;
+    lines->generator = 0;
+    lines->chunk = 0;
+    memset(lines->known, 0, variables->count * sizeof lines->known[0]);
+    return lines;
+}
+
+/* A value with parts, which may change in place? */
+static bool is_deep(PyObject *object)
+{
+    enum type_kind kind = (enum type_kind)types_info(Py_TYPE(object))->kind;
+    return kind == KIND_ATTRIBUTES || (kind >= KIND_TUPLE && kind <= KIND_KNOWN);
+}
+
+/* The arguments as they stand in the call's record, from `p` to `end`. */
+static void know_arguments(struct call_lines *lines, const struct code_info *info, const compat_frame *frame,
+                           const uint8_t *p, const uint8_t *end)
+{
+    const struct argument *argument = info->arguments;
+    uint64_t size;
+    for (unsigned left = info->argument_count; left > 0 && p < end; left--, argument++) {
+        const uint8_t *value = p, *body = wire_get_varint(p + 1, end, &size);
+        if (body == NULL)
+            return;
+        p = body + size;
+        PyObject *object = compat_frame_local(frame, argument->slot);
+        if (!argument->special && object != NULL && argument->slot < lines->variables->count)
+            lines->known[argument->slot] = (struct known){object, hash_of(value, p, is_deep(object))};
+    }
+}
+
+void lines_began(struct thread *thread, struct open_call *call, const struct code_info *info,
+                 const compat_frame *frame, ptrdiff_t values)
+{
+    struct call_lines *lines = begin(call, info->more->variables);
+    if (lines == NULL || values < 0)
+        return;
+    lines->chunk = chunk_of(thread);
+    if (frame != NULL && !values_config.repr)
+        know_arguments(lines, info, frame, thread->stream.next - values, thread->stream.next);
+}
+
+void lines_resumed(struct open_call *call, const struct code_info *info, const compat_frame *frame)
 {
     struct variables *variables = info->more->variables;
-    void **kept = begins ? NULL : generators_kept(frame);
+    void **kept = generators_kept(frame);
     struct call_lines *lines;
     if (kept != NULL && *kept != NULL) {
         void *other = call->lines;
@@ -95,21 +145,13 @@ void lines_entered(struct thread *thread, struct open_call *call, const struct c
         *kept = other;
         if ((lines = own_lines(call, variables)) != NULL) {
             lines->behind = NULL; /* other code has run */
-            if (variables->suspended != lines)
-                lines->chunk = 0;
-            variables->suspended = NULL;
             return;
         }
     }
-    if ((lines = lines_of(call, variables->count)) == NULL)
-        return;
-    lines->variables = variables;
-    lines->frame = NULL;
-    lines->line = 0;
-    lines->chunk = begins && stored ? chunk_of(thread) : 0;
+    begin(call, variables);
 }
 
-void lines_suspended(struct open_call *call, const struct code_info *info, const compat_frame *frame)
+void lines_suspended(struct open_call *call, const compat_frame *frame)
 {
     void **kept = generators_kept(frame);
     if (kept == NULL)
@@ -117,7 +159,26 @@ void lines_suspended(struct open_call *call, const struct code_info *info, const
     void *other = *kept;
     *kept = call->lines;
     call->lines = other;
-    info->more->variables->suspended = *kept;
+}
+
+uint8_t *lines_put_suspended(uint8_t *p, struct open_call *call, const struct code_info *info)
+{
+    static uint32_t generators; /* numbers given so far */
+    struct call_lines *lines = own_lines(call, info->more->variables);
+    if (lines == NULL)
+        return p;
+    if (lines->generator == 0)
+        lines->generator = ++generators;
+    return event_put(p, EVENT_GENERATOR, lines->generator);
+}
+
+uint8_t *lines_put_resumed(uint8_t *p, const struct code_info *info, const compat_frame *frame)
+{
+    void **kept = generators_kept(frame);
+    const struct call_lines *lines = kept != NULL ? *kept : NULL;
+    if (lines == NULL || lines->variables != info->more->variables)
+        return p;
+    return event_put(p, EVENT_GENERATOR, lines->generator);
 }
 
 /* ---- a record ------------------------------------------------------------------------------- */
@@ -155,8 +216,7 @@ static bool put_value(struct writer *writer, unsigned number, PyObject *object, 
         if (variable->redacted) {
             end = values_put_redacted(p, EVENT_VALUE, object);
         } else if ((end = values_put_simple(p, limit, EVENT_VALUE, object, KIND_OBJECT)) == NULL) {
-            enum type_kind kind = (enum type_kind)types_info(Py_TYPE(object))->kind;
-            deep = kind == KIND_ATTRIBUTES || (kind >= KIND_TUPLE && kind <= KIND_KNOWN);
+            deep = is_deep(object);
             end = values_put(p, limit, EVENT_VALUE, object);
         }
         if (keep) {
@@ -238,15 +298,17 @@ static void put_others(struct writer *writer)
     writer->full = false;
 }
 
-/* Before its first line: what the call gave to it is known, and so are the arguments if its record
- * is in this chunk. */
+/* Before its first line: all that is not known from the call's record, if that is in this chunk. */
 static void put_first(struct writer *writer, bool key)
 {
+    struct call_lines *lines = writer->lines;
     unsigned count = writer->variables->count;
-    memset(writer->lines->known, 0, count * sizeof writer->lines->known[0]);
+    if (lines->frame != NULL) /* of another call */
+        memset(lines->known, 0, count * sizeof lines->known[0]);
     for (unsigned number = 0; number < count; number++) {
         PyObject *object = value_of(writer, number);
-        if (object == NULL)
+        const struct known *known = &lines->known[number];
+        if (object == NULL || (!key && known->object == object && known->hash != 0))
             continue;
         uint8_t *p = writer->p;
         uint32_t before = writer->count;
@@ -255,7 +317,7 @@ static void put_first(struct writer *writer, bool key)
             writer->count = before;
         }
     }
-    writer->lines->unsure = writer->full;
+    lines->unsure = writer->full;
 }
 
 static uint8_t *put_tail(const struct writer *writer)

@@ -46,7 +46,6 @@ struct variables {
     struct line_stores *lines;    /* by line - first_line; then one of code without a line */
     uint16_t *stored;             /* variables */
     int jump_from, jump_line;     /* the last jump back within a line: where from, and the line */
-    const void *suspended;        /* compared only: the generator that was suspended last */
     struct variable all[];
 };
 
