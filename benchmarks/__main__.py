@@ -29,6 +29,7 @@ ROWS = {
     "latency": "from a call to its being readable in the database",
     "query": "questions to databases of 1 to 100 million events",
     "completion": "completing a filter while it is typed",
+    "replay": "walking through 100 million events with lines: steps, breakpoints, where a value came from",
     "reader": "the reader in a terminal: from a key to the redrawn screen, beside less",
 }
 
@@ -58,7 +59,7 @@ def main() -> int:
         "--databases",
         default="",
         metavar="FOLDER",
-        help="where the recordings for `query` and `reader` are, or will be",
+        help="where the recordings for `query`, `reader` and `replay` are, or will be",
     )
     parser.add_argument("--minutes", type=float, default=0, metavar="N", help="of `leave-on`")
     arguments = parser.parse_args()

@@ -4,7 +4,8 @@ They are kept in `$XDG_CACHE_HOME/pytrace-benchmarks`, or in the folder that `--
 delete them to have them made again. The two large ones are recordings of inside/longrun.py:
 programs of pyperformance in turn, at times in three threads at once. The small ones hold each 100th
 and each 20th segment of the largest, so that all sizes are of the same programs in the same
-proportion.
+proportion. Those with lines are recorded with `--lines all`, and one call has a tenth of their
+events.
 """
 
 import json
@@ -18,7 +19,7 @@ from benchmarks.measure import INSIDE, read_recording
 from benchmarks.processes import Failed, environment, run
 from benchmarks.programs import TEN, workload
 from benchmarks.report import say
-from benchmarks.variants import PYTRACE
+from benchmarks.variants import PYTRACE, WITH_LINES
 
 MILLION = 1_000_000
 RECORDED = (20, 100)  # million events
@@ -36,17 +37,17 @@ def folder(given: str = "") -> Path:
     return path
 
 
-def database(where: Path, millions: int) -> Path:
+def database(where: Path, millions: int, lines: bool = False) -> Path:
     """The database of so many million events, made unless it is there. Raises Failed."""
-    path = where / f"{millions}-million.sqlite"
+    path = where / f"{millions}-million{'-lines' if lines else ''}.sqlite"
     if not path.exists() or not is_current(path):
         for old in where.glob(f"{path.name}*"):
             old.unlink()
         with tempfile.TemporaryDirectory(prefix=f"{millions}-", dir=where) as scratch:
             say(f"   making {path}")
             made = Path(scratch) / "traces.sqlite"
-            if millions in RECORDED:
-                record(made, millions)
+            if lines or millions in RECORDED:
+                record(made, millions, lines)
             else:
                 sample(database(where, max(RECORDED)), made, millions / max(RECORDED))
             made.rename(path)
@@ -59,14 +60,16 @@ def is_current(path: Path) -> bool:
     return not subprocess.run(command, cwd=path.parent, env=environment(), capture_output=True).returncode
 
 
-def record(path: Path, millions: int) -> None:
+def record(path: Path, millions: int, lines: bool = False) -> None:
     """Records so many million events, and a few more."""
     spec = {
         "database": str(path),
         "events": millions * MILLION,
         "programs": {name: workload(name).partition("=")[2] for name in TEN},
+        "loop": millions * MILLION // 10 // 2 if lines else 0,
     }
-    command = [word.replace("{scratch}", str(path.parent)) for word in PYTRACE.command]
+    variant = WITH_LINES if lines else PYTRACE
+    command = [word.replace("{scratch}", str(path.parent)) for word in variant.command]
     dumper = run([*command, f"--max-size={ROOM}", str(INSIDE / "longrun.py"), json.dumps(spec)], path.parent)
     recording = read_recording(path, dumper)
     say(f"   {recording.events:,} events in {recording.size:,} bytes, {recording.lost:,} lost")

@@ -1,10 +1,10 @@
 """Requests a second that a server answers, recorded over bare: asyncio streams, and gunicorn with
 Flask.
 
-Three servers of a kind run at once: bare, recorded with their own code in scope, and with
-everything. One client after the other loads each for a moment, again and again, so that a machine
-that becomes slower or faster meets all of them; each moment is compared with the bare one next to
-it.
+Four servers of a kind run at once: bare, recorded with their own code in scope, the same with its
+lines, and with everything. One client after the other loads each for a moment, again and again, so
+that a machine that becomes slower or faster meets all of them; each moment is compared with the
+bare one next to it.
 
 Apart: the server on one processor, the client on the other, and its dumper on both. This is the
 cost of recording for the server. Together: all on both, where the dumper takes its share from the
@@ -52,8 +52,18 @@ KINDS = (
         "gunicorn",
     ),
 )
-SCOPES: Mapping[str, Mapping[str, str] | None] = {"bare": None, "own code": OWN, "everything": {}}
-MUST = {"own code": ("0.9", "0.97"), "everything": ("0.6", "0.75")}
+WITH_LINES = {**OWN, "PYTRACE_LINES": "own"}
+SCOPES: Mapping[str, Mapping[str, str] | None] = {
+    "bare": None,
+    "own code": OWN,
+    "own code with its lines": WITH_LINES,
+    "everything": {},
+}
+MUST = {
+    "own code": ("0.9", "0.97"),
+    "own code with its lines": ("0.75", "0.9"),
+    "everything": ("0.6", "0.75"),
+}
 
 
 @dataclass

@@ -42,6 +42,7 @@ WITH_ATTRIBUTES = Variant(
     command=(*_pytrace(), "--attributes", str(ATTRIBUTES)),
 )
 WITH_LINES = Variant("pytrace --lines all", module="pytracer._hook", command=(*_pytrace(), "--lines", "all"))
+OWN_LINES = Variant("pytrace --lines", module="pytracer._hook", command=(*_pytrace(), "--lines"))
 OUT_OF_SCOPE = Variant(
     "pytrace, out of scope",
     module="pytracer._hook",
@@ -58,7 +59,8 @@ else:
     NOTHINGS = (NOTHING,)
 TRACE0 = Variant("trace0", "trace0", "trace0")
 VIZTRACER = Variant("VizTracer", "viztracer", "viztracer", fewer=2)
-VIZTRACER_VALUES = Variant("VizTracer, values", "viztracer:values", "viztracer", fewer=20, limit=30)
+VIZTRACER_VALUES = Variant("VizTracer, values", "viztracer:values", "viztracer", fewer=20, limit=60)
+PYTTD = Variant("py-tt-debug", "pyttd", "pyttd_native", fewer=20, limit=60)
 CPROFILE = Variant("cProfile", "cProfile", "cProfile", fewer=2)
 PEERS = (TRACE0, VIZTRACER, VIZTRACER_VALUES, CPROFILE)
 

@@ -6,6 +6,7 @@ Started by recordings.py under `pytrace`, as `longrun.py SPEC`; SPEC is JSON:
     database   the file that is recorded into
     events     how many there shall be, at least: it goes on until that many are in the database
     programs   paths of pyperformance's programs, by name
+    loop       turns of one long loop in the midst of all; 0: none
 
 `report` is called exactly ten times, spread over the whole; nobody else is called so, or says what
 it says.
@@ -45,6 +46,14 @@ Turn = Callable[[], None]
 
 def report(done: int, message: str) -> str:
     return f"{done} of {REPORTS}: {message}"
+
+
+def long_loop(turns: int) -> int:
+    """One call with many lines; `begun` is set at its start, `number` and `total` all the time."""
+    begun = total = 0
+    for number in range(turns):
+        total += number
+    return total + begun
 
 
 @notrace
@@ -116,12 +125,14 @@ def main() -> None:
     spec = json.loads(sys.argv[1])
     turns = load(spec["programs"])
     progress = Progress(spec["database"], spec["events"])
-    reports = 0
+    reports = loops = 0
     for names in groups(list(turns)):
         share = progress.share()
         while reports < min(share, 1) * REPORTS:
             reports += 1
             report(reports, f"the needle in {share:.0%} of the haystack")
+        if share >= 0.5 and not loops:
+            loops = long_loop(spec["loop"])
         if share >= 1:
             return
         run([turns[name] for name in names])

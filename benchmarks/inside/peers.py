@@ -61,6 +61,8 @@ def start(tracer: str, library: str, scratch: str) -> None:
         )
         viztracer.start()
         _running.append(viztracer)
+    elif name == "pyttd":  # as `pyttd record`, but without the forks that it makes for checkpoints
+        import_module("pyttd").start_recording(f"{scratch}/pyttd.db", checkpoint_interval=0)
     elif name == "cProfile":
         profile = import_module("cProfile").Profile()
         profile.enable()

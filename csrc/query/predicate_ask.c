@@ -405,6 +405,44 @@ static bool kind_may_have(const struct predicate *predicate, const struct facts 
     }
 }
 
+/* The variables of which one may meet a condition on arguments. */
+static uint64_t variables_of(const struct predicate *predicate, const struct facts *facts)
+{
+    const struct run_code *code = facts->code;
+    struct argument argument;
+    uint64_t found;
+
+    argument_begin(&argument);
+    argument.value_state = VALUE_UNKNOWN;
+    if (!code || ask_named(predicate, facts, &argument, 0, UINT32_MAX, (struct string){NULL, 0}) == NEVER)
+        return code ? 0 : NEWS_ALL;
+    found = may_numbered_meet(predicate, facts, &argument, 0) ? NEWS_ALL : 0;
+    for (uint32_t i = 0; i < code->variable_count; i++) {
+        uint64_t bit = 1ull << (i < NEWS_OTHERS ? i : NEWS_OTHERS);
+        if (may_meet(predicate, facts, &argument, 0, UINT32_MAX, code->variables[i]))
+            found |= bit;
+        else if (i < NEWS_OTHERS)
+            found &= ~bit;
+    }
+    return found;
+}
+
+uint64_t predicate_news(const struct predicate *predicate, const struct facts *facts)
+{
+    uint64_t found = predicate->op == OP_OR ? 0 : NEWS_ALL;
+
+    if (predicate->op == OP_ANY)
+        return variables_of(predicate->members.all[0], facts);
+    for (size_t i = 0; (predicate->op == OP_AND || predicate->op == OP_OR) && i < predicate->members.count; i++) {
+        uint64_t one = predicate_news(predicate->members.all[i], facts);
+        if (predicate->op == OP_OR)
+            found |= one;
+        else if (__builtin_popcountll(one) < __builtin_popcountll(found))
+            found = one;
+    }
+    return found;
+}
+
 enum answer predicate_any_by_name(const struct predicate *predicate, const struct facts *facts)
 {
     struct argument argument;

@@ -292,6 +292,13 @@ struct bounds predicate_bounds(const struct predicate *predicate, enum field fie
             bounds.low = one.low > bounds.low ? one.low : bounds.low;
             bounds.high = one.high < bounds.high ? one.high : bounds.high;
         }
+    } else if (predicate->op == OP_OR) {
+        bounds = (struct bounds){INT64_MAX, INT64_MIN};
+        for (size_t i = 0; i < predicate->members.count; i++) {
+            struct bounds one = predicate_bounds(predicate->members.all[i], field);
+            bounds.low = one.low < bounds.low ? one.low : bounds.low;
+            bounds.high = one.high > bounds.high ? one.high : bounds.high;
+        }
     } else if (predicate->op == OP_RANGE && predicate->field == field) {
         bounds = (struct bounds){predicate->range.low, predicate->range.high};
     } else if (predicate->op == OP_NUMBERS && predicate->field == field) {

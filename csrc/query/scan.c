@@ -28,7 +28,7 @@ struct scan {
     struct segment_search search;
     struct scan_segment *segments;
     size_t count, fetched, opened;  /* segments: all; up to which they are fetched; opened */
-    bool descending;
+    bool descending, whole;         /* whole: `count` is of all */
     struct scan_calls calls;
     struct lens lens;               /* the caller's thread's */
     int error;
@@ -191,17 +191,31 @@ static int fetch(struct scan *scan, struct task *task)
     return 1;
 }
 
+/* Whether there is a segment of this number: 1, 0, or an error. */
+static int has_segment(struct scan *scan, size_t number)
+{
+    while (number >= scan->count && !scan->whole) {
+        int answer = scan->calls.more(scan->calls.list, &scan->count);
+        if (answer < 0)
+            return answer;
+        scan->whole = !answer;
+    }
+    return number < scan->count;
+}
+
 /* Fetches segments until enough are ahead. */
 static int fetch_ahead(struct scan *scan)
 {
     size_t wanted = 1;
+    int is_there = scan->opened >= ALONE ? has_segment(scan, scan->opened + 1) : 0;
 
-    if (scan->opened >= ALONE && scan->count - scan->opened > 1) {
+    if (is_there > 0) {
         start_workers(scan);
         if (scan->worker_count)
             wanted = 3 * (scan->worker_count + 1);
     }
-    while (scan->fetched < scan->count && scan->fetched - scan->opened < wanted) {
+    while (is_there >= 0 && scan->fetched - scan->opened < wanted &&
+           (is_there = has_segment(scan, scan->fetched)) > 0) {
         struct task *task = task_new(scan, &scan->segments[scan->fetched]);
         if (!task)
             return SCAN_NO_MEMORY;
@@ -220,7 +234,7 @@ static int fetch_ahead(struct scan *scan)
         pthread_cond_signal(&scan->queued);
         pthread_mutex_unlock(&scan->mutex);
     }
-    return 0;
+    return is_there < 0 ? is_there : 0;
 }
 
 /* ---- merging ----------------------------------------------------------------------------- */
@@ -291,13 +305,14 @@ static int open_next(struct scan *scan)
     return 0;
 }
 
-/* Whether a segment that is not open yet may have an event before the first of the open ones. */
-static bool must_open(const struct scan *scan)
+/* Whether a segment that is not open yet may have an event before the first of the open ones: 1, 0,
+ * or an error. */
+static int must_open(struct scan *scan)
 {
-    if (scan->opened == scan->count)
-        return false;
-    if (!scan->open_count)
-        return true;
+    int is_there = has_segment(scan, scan->opened);
+
+    if (is_there <= 0 || !scan->open_count)
+        return is_there;
     const struct scan_segment *next = &scan->segments[scan->opened];
     int64_t time = row_of(scan, scan->open[0])->time;
     return scan->descending ? next->end >= time : next->start <= time;
@@ -318,9 +333,12 @@ int scan_next(struct scan *scan, struct scan_at *at)
             sift_down(scan);
         scan->current = NULL;
     }
-    while (must_open(scan))
-        if ((scan->error = open_next(scan)) < 0)
-            return scan->error;
+    int more;
+    while ((more = must_open(scan)) > 0)
+        if ((more = open_next(scan)) < 0)
+            break;
+    if ((scan->error = more) < 0)
+        return more;
     if (!scan->open_count)
         return 0;
     scan->current = task = scan->open[0];
@@ -374,10 +392,11 @@ struct scan *scan_new(const struct predicate *predicate, struct scan_segment *se
     scan->count = count;
     scan->descending = descending;
     scan->calls = *calls;
+    scan->whole = !calls->more;
     pthread_mutex_init(&scan->mutex, NULL); /* neither can fail with default attributes on Linux */
     pthread_cond_init(&scan->queued, NULL);
     pthread_cond_init(&scan->finished, NULL);
-    if (count > 1)
+    if (count > 1 && scan->whole)
         qsort(segments, count, sizeof *segments, descending ? by_end : by_start);
     return scan;
 }

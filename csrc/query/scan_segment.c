@@ -20,8 +20,11 @@ struct code_answers {
      * for each enum view); 0: not asked yet */
     uint8_t plain[1 << VIEWS][EVENT_KNOWN_END];
     uint8_t marked[1 << VIEWS][EVENT_KNOWN_END]; /* ... with one */
-    /* the rest of the predicate; NULL: not asked yet */
-    const struct predicate *rests[EVENT_KNOWN_END];
+    struct rest {
+        const struct predicate *predicate; /* the rest of the predicate; NULL: not asked yet */
+        struct bounds lines, depths;       /* it is true of no events at others */
+        uint64_t news;                     /* of lines: predicate_news */
+    } rests[EVENT_KNOWN_END];
 };
 
 const char *scan_decompress(struct zstd_context *context, const struct scan_data *data, uint8_t **body,
@@ -131,7 +134,7 @@ static struct facts facts_of_code(const struct lens *lens, uint32_t number, enum
 static void forget_rests(struct code_answers *answers)
 {
     for (int kind = 0; kind < EVENT_KNOWN_END; kind++)
-        predicate_rest_free(answers->rests[kind]);
+        predicate_rest_free(answers->rests[kind].predicate);
 }
 
 static void forget_answers(struct lens *lens)
@@ -171,17 +174,50 @@ static enum answer ask_code(const struct lens *lens, const struct segment_search
 }
 
 /* The rest of the predicate for these events. */
-static const struct predicate *rest_of(const struct lens *lens, const struct segment_search *search,
-                                       uint32_t number,
-                                       enum event_kind kind)
+static const struct rest *rest_of(const struct lens *lens, const struct segment_search *search,
+                                  uint32_t number, enum event_kind kind)
 {
-    struct code_answers *answers = answers_of(lens, number);
+    struct rest *rest = &answers_of(lens, number)->rests[kind];
 
-    if (!answers->rests[kind]) {
+    if (!rest->predicate) {
         struct facts facts = facts_of_code(lens, number, kind, NULL);
-        answers->rests[kind] = predicate_rest(search->predicate, &facts);
+        rest->predicate = predicate_rest(search->predicate, &facts);
+        const struct predicate *known = rest->predicate ? rest->predicate : search->predicate;
+        rest->lines = predicate_bounds(known, FIELD_LINE);
+        rest->depths = predicate_bounds(known, FIELD_DEPTH);
+        rest->news = kind == EVENT_AT_LINE ? predicate_news(known, &facts) : NEWS_ALL;
     }
-    return answers->rests[kind] ? answers->rests[kind] : search->predicate;
+    return rest;
+}
+
+static bool is_within(struct bounds bounds, int64_t number)
+{
+    return number >= bounds.low && number <= bounds.high;
+}
+
+/* Whether a line tells news of one of the variables; true if it does not say of which. */
+static bool tells(const struct event *event, uint64_t news)
+{
+    struct event_variables variables;
+    uint32_t variable;
+
+    event_variables(event, &variables);
+    if (!variables.next)
+        return event->fields;
+    for (uint32_t i = 0; i < variables.changed && event_variable(&variables, &variable); i++)
+        if (news >> (variable < NEWS_OTHERS ? variable : NEWS_OTHERS) & 1)
+            return true;
+    return false;
+}
+
+/* False: by its line, its depth and its variables, the event cannot meet the rest of the predicate. */
+static bool may_be_here(const struct lens *lens, const struct rest *rest, const struct segment_event *event)
+{
+    uint32_t line = event->event.line;
+
+    return is_within(rest->depths, event->depth) &&
+           is_within(rest->lines, line ? line : run_code_find(lens->run, event->event.code)->line) &&
+           (rest->news == NEWS_ALL || tells(&event->event, rest->news));
 }
 
 static bool names_have(const struct run_names *names, const struct required_literal *literal)
@@ -304,10 +340,9 @@ static bool marks_in(struct marks *marks, const struct segment_search *search, c
 
 /* Whether the event in `row` meets the predicate, by all its facts. missing: required literals that
  * its record does not have; NULL: not known. */
-static bool ask_event(const struct segment_search *search, const struct lens *lens, const struct task *task,
+static bool ask_event(const struct predicate *predicate, const struct task *task,
                       const struct scan_row *row, const struct required_literals *missing)
 {
-    const struct predicate *predicate = rest_of(lens, search, row->code, (enum event_kind)row->kind);
     struct facts facts;
     struct event event;
     enum answer answer;
@@ -359,6 +394,7 @@ static inline __attribute__((always_inline)) void find_rows(const struct segment
     segment_open(&walk, task->body, task->body_size, segment->base_time, task->base_depth);
     for (;;) {
         enum answer wanted = ALWAYS;
+        const struct rest *rest = NULL;
         bool plain = false;
 
         answer = segment_step(&walk, &event, event_head);
@@ -377,7 +413,9 @@ static inline __attribute__((always_inline)) void find_rows(const struct segment
         if (!segment->all) {
             plain = !marks_in(marks, search, task, event.record, walk.next);
             wanted = ask_code(lens, search, event.event.code, event.event.kind, shown_bits(&place), plain);
-            if (wanted == NEVER)
+            if (wanted == MAYBE)
+                rest = rest_of(lens, search, event.event.code, event.event.kind);
+            if (wanted == NEVER || (rest && !may_be_here(lens, rest, &event)))
                 continue;
         }
         if (!array_reserve(&task->rows, &task->row_capacity, task->row_count + 1, sizeof *task->rows)) {
@@ -388,7 +426,8 @@ static inline __attribute__((always_inline)) void find_rows(const struct segment
         scan_row_of(segment, task->body, &walk, &event, row);
         if (with_levels)
             scan_row_place(&place, levels, row);
-        if (wanted == ALWAYS || ask_event(search, lens, task, row, plain ? &lens->missing : NULL))
+        if (!rest || ask_event(rest->predicate ? rest->predicate : search->predicate, task, row,
+                               plain ? &lens->missing : NULL))
             task->row_count++;
     }
     if (answer == DECODE_TRUNCATED)

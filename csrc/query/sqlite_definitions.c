@@ -69,6 +69,15 @@ static void names_release(struct names *names)
     free(names);
 }
 
+void summaries_release(struct summaries *summaries)
+{
+    if (!summaries || --summaries->references)
+        return;
+    free(summaries->all);
+    free((void *)summaries->by_end);
+    free(summaries);
+}
+
 static void timeline_free(struct definitions *definitions)
 {
     if (definitions->timeline)
@@ -82,7 +91,7 @@ void definitions_release(struct definitions *definitions)
     if (!definitions || --definitions->references)
         return;
     timeline_free(definitions);
-    free(definitions->summaries.all);
+    summaries_release(definitions->summaries);
     names_release(definitions->names);
     arena_free(&definitions->arena);
     free(definitions);
@@ -462,16 +471,14 @@ struct segment_summary summary_of_row(sqlite3_stmt *row, bool open)
     return summary;
 }
 
-static bool keep_summary(struct definitions *definitions, struct segment_summary summary, size_t *capacity)
+static bool keep_summary(struct arena *arena, struct summaries *summaries, struct segment_summary summary,
+                         size_t *capacity)
 {
-    struct summaries *summaries = &definitions->summaries;
-
     if (!array_reserve(&summaries->all, capacity, summaries->count + 1, sizeof summary))
         return false;
-    if (!keep(&definitions->arena, summary.codes.text, summary.codes.size, &summary.codes))
+    if (!keep(arena, summary.codes.text, summary.codes.size, &summary.codes))
         return false;
-    if (summary.open.text &&
-        !keep(&definitions->arena, summary.open.text, summary.open.size, &summary.open))
+    if (summary.open.text && !keep(arena, summary.open.text, summary.open.size, &summary.open))
         return false;
     summaries->all[summaries->count++] = summary;
     return true;
@@ -479,33 +486,54 @@ static bool keep_summary(struct definitions *definitions, struct segment_summary
 
 int summaries_get(struct trace *trace, struct definitions *definitions, bool open)
 {
-    struct summaries *summaries = &definitions->summaries;
+    struct summaries *made, *known = definitions->summaries;
     size_t capacity = 0;
     sqlite3_stmt *row;
 
-    if (summaries->all && (summaries->has_open || !open))
+    if (known && (known->has_open || !open))
         return SQLITE_OK;
     int answer = trace_statement(trace, open ? SEGMENTS_OPEN : SEGMENTS, &row);
     if (answer)
         return answer;
-    free(summaries->all);
-    *summaries = (struct summaries){.has_open = open};
-    if (!array_reserve(&summaries->all, &capacity, 1, sizeof *summaries->all))
+    if (!(made = calloc(1, sizeof *made)))
         return SQLITE_NOMEM;
+    *made = (struct summaries){.references = 1, .has_open = open};
     sqlite3_bind_int64(row, 1, definitions->run.run);
     sqlite3_bind_int64(row, 2, INT64_MAX);
     sqlite3_bind_int64(row, 3, INT64_MIN);
     while ((answer = trace_step(trace, row)) == SQLITE_ROW)
-        if (!keep_summary(definitions, summary_of_row(row, open), &capacity)) {
+        if (!keep_summary(&definitions->arena, made, summary_of_row(row, open), &capacity)) {
             answer = SQLITE_NOMEM;
             break;
         }
     sqlite3_reset(row);
-    if (answer == SQLITE_DONE)
-        return SQLITE_OK;
-    free(summaries->all);
-    *summaries = (struct summaries){0};
-    return answer;
+    if (answer != SQLITE_DONE) {
+        summaries_release(made);
+        return answer;
+    }
+    summaries_release(known);
+    definitions->summaries = made;
+    return SQLITE_OK;
+}
+
+static int by_end(const void *left, const void *right)
+{
+    int64_t a = (*(const struct segment_summary *const *)left)->end;
+    int64_t b = (*(const struct segment_summary *const *)right)->end;
+    return (a < b) - (a > b);
+}
+
+bool summaries_order(struct summaries *summaries)
+{
+    if (summaries->by_end)
+        return true;
+    if (!(summaries->by_end = malloc((summaries->count + (size_t)1) * sizeof *summaries->by_end)))
+        return false;
+    for (uint32_t i = 0; i < summaries->count; i++) /* nearly in order */
+        summaries->by_end[i] = &summaries->all[summaries->count - 1 - i];
+    if (summaries->count > 1)
+        qsort(summaries->by_end, summaries->count, sizeof *summaries->by_end, by_end);
+    return true;
 }
 
 static struct timeline_segment segment_of_summary(const struct run_definitions *run,
@@ -528,7 +556,7 @@ static struct timeline_segment segment_of_summary(const struct run_definitions *
 
 int timeline_get(struct trace *trace, struct definitions *definitions, const struct timeline **timeline)
 {
-    const struct summaries *summaries = &definitions->summaries;
+    const struct summaries *summaries;
     struct timeline *made;
 
     *timeline = definitions->timeline;
@@ -537,6 +565,7 @@ int timeline_get(struct trace *trace, struct definitions *definitions, const str
     int answer = summaries_get(trace, definitions, false);
     if (answer)
         return answer;
+    summaries = definitions->summaries;
     if (!(made = definitions->timeline = calloc(1, sizeof *made)) ||
         !(made->segments = calloc(summaries->count + (size_t)1, sizeof *made->segments))) {
         timeline_free(definitions);

@@ -40,9 +40,11 @@ struct segment_summary {
     struct string open;                 /* format/levels.h; NULL: not known, not asked for */
 };
 
-/* In order of start. */
+/* In order of start. The texts are the definitions'. */
 struct summaries {
+    int references;
     struct segment_summary *all;
+    const struct segment_summary **by_end; /* the last end first; NULL: not asked for */
     uint32_t count;
     bool has_open;                      /* `open` was asked for */
 };
@@ -54,7 +56,7 @@ struct definitions {
     int64_t version;                    /* data_version at that time */
     struct run_definitions run;         /* points into `names` and `arena` */
     struct names *names;
-    struct summaries summaries;         /* `all` is NULL: not asked for yet */
+    struct summaries *summaries;        /* NULL: not asked for yet */
     struct timeline *timeline;          /* NULL: not asked for yet */
     struct arena arena;                 /* threads, summaries */
 };
@@ -72,6 +74,8 @@ struct segment_summary summary_of_row(sqlite3_stmt *row, bool open);
 
 /* The summaries of all segments of the run, kept with its definitions. */
 int summaries_get(struct trace *trace, struct definitions *definitions, bool open);
+void summaries_release(struct summaries *summaries); /* NULL is fine */
+bool summaries_order(struct summaries *summaries);   /* makes by_end; false: no memory */
 
 /* The run's segments, kept with its definitions. */
 int timeline_get(struct trace *trace, struct definitions *definitions, const struct timeline **timeline);

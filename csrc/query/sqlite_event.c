@@ -135,7 +135,7 @@ static int next_event(struct cursor *cursor)
         cursor->done = true;
         return SQLITE_OK;
     }
-    int answer = trace_next(trace, cursor->scan, cursor->list.count, &cursor->at);
+    int answer = trace_next(trace, cursor->scan, &cursor->list, &cursor->at);
     cursor->done = answer <= 0;
     return answer >= 0 ? SQLITE_OK : answer == SCAN_NO_MEMORY ? SQLITE_NOMEM : -answer;
 }
@@ -263,11 +263,13 @@ static int begin(sqlite3_vtab_cursor *base, int flags, const char *plan, int cou
     if (ids.low == ids.high) {
         answer = look_up(cursor, ids.low, levels);
     } else {
-        struct scan_calls calls = {trace_fetch, trace_damaged, trace};
-        if ((answer = list_segments(trace, predicate, &cursor->list)))
+        bool descending = flags & PLAN_DESCENDING;
+        if ((answer = list_in_order(trace, predicate, descending, &cursor->list)))
             return answer;
+        struct scan_calls calls = {trace_fetch, trace_damaged, trace,
+                                   cursor->list.rest ? list_more : NULL, &cursor->list};
         cursor->scan = scan_new(predicate, cursor->list.segments, cursor->list.count,
-                                flags & PLAN_DESCENDING, levels, &calls);
+                                descending, levels, &calls);
         if (!cursor->scan)
             return SQLITE_NOMEM;
         answer = next_event(cursor);

@@ -106,7 +106,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 
 static int look_through(struct hot_cursor *cursor, struct trace *trace, const struct predicate *predicate)
 {
-    struct scan_calls calls = {trace_fetch, trace_damaged, trace};
+    struct scan_calls calls = {.fetch = trace_fetch, .damaged = trace_damaged, .context = trace};
     struct scan_at at;
     int answer = list_segments(trace, predicate, &cursor->list);
 
@@ -116,7 +116,7 @@ static int look_through(struct hot_cursor *cursor, struct trace *trace, const st
                                  cursor->counted && predicate_asks_levels(cursor->counted), &calls);
     cursor->hot = hot_new(cursor->counted);
     answer = scan && cursor->hot ? 1 : SCAN_NO_MEMORY;
-    while (answer > 0 && (answer = trace_next(trace, scan, cursor->list.count, &at)) > 0)
+    while (answer > 0 && (answer = trace_next(trace, scan, &cursor->list, &at)) > 0)
         if (!hot_add(cursor->hot, &at))
             answer = SCAN_NO_MEMORY;
     scan_free(scan);

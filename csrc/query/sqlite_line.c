@@ -89,7 +89,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 
 static int look_through(struct line_cursor *cursor, struct trace *trace, const struct predicate *predicate)
 {
-    struct scan_calls calls = {trace_fetch, trace_damaged, trace};
+    struct scan_calls calls = {.fetch = trace_fetch, .damaged = trace_damaged, .context = trace};
     struct scan_at at;
     int answer = list_segments(trace, predicate, &cursor->list);
 
@@ -98,7 +98,7 @@ static int look_through(struct line_cursor *cursor, struct trace *trace, const s
     struct scan *scan = scan_new(predicate, cursor->list.segments, cursor->list.count, false, false, &calls);
     cursor->times = line_times_new();
     answer = scan && cursor->times ? 1 : SCAN_NO_MEMORY;
-    while (answer > 0 && (answer = trace_next(trace, scan, cursor->list.count, &at)) > 0)
+    while (answer > 0 && (answer = trace_next(trace, scan, &cursor->list, &at)) > 0)
         if (!line_times_add(cursor->times, &at))
             answer = SCAN_NO_MEMORY;
     scan_free(scan);

@@ -12,11 +12,16 @@ SQLITE_EXTENSION_INIT3
 #define EXPORTED __attribute__((visibility("default")))
 
 #define QUIET 3 /* questions of an unchanged database, until summaries are kept */
+#define LOOKED_FIRST 16 /* kept summaries that are looked at before a scan begins; then twice as many */
+#define LOOKED_MOST 4096
 
 /* ---- which there are ---------------------------------------------------------------------- */
 
+static void free_rest(struct list_rest *rest);
+
 void list_free(struct list *list)
 {
+    free_rest(list->rest);
     for (size_t i = 0; i < list->definitions_count; i++)
         definitions_release(list->definitions[i]);
     free(list->definitions);
@@ -45,16 +50,24 @@ static bool code_may_match(struct code_answers *codes, uint32_t number)
     return codes->answers[number] - 1 != NEVER;
 }
 
-/* False: no function in the segment can match. */
-static bool codes_may_match(struct code_answers *codes, struct string summary)
+/* False: no function in the segment can match: neither at all, nor with what is known of the
+ * segment's events. */
+static bool codes_may_match(struct code_answers *codes, struct string summary, struct facts *known,
+                            size_t known_count)
 {
     const uint8_t *p = (const uint8_t *)summary.text, *end = p ? p + summary.size : p;
     struct summary_code code = {0};
     bool bad = false;
 
-    while (p && (p = summary_next(p, end, &code, &bad)))
-        if (code_may_match(codes, code.number))
-            return true;
+    while (p && (p = summary_next(p, end, &code, &bad))) {
+        if (!code_may_match(codes, code.number))
+            continue;
+        for (size_t i = 0; i < known_count; i++) {
+            known[i].code = run_code_find(codes->run, code.number);
+            if (predicate_ask(codes->predicate, &known[i]) != NEVER)
+                return true;
+        }
+    }
     return bad;
 }
 
@@ -102,16 +115,16 @@ struct question {
     int64_t first, last;
 };
 
-/* The answer for the events of some kinds, which have at least a depth. */
+/* The answer for the events of some kinds, which have at least a depth; it completes their facts. */
 static enum answer ask_kinds(const struct question *question, const struct segment_summary *summary,
-                             struct facts facts, uint32_t kinds, int64_t lowest)
+                             struct facts *facts, uint32_t kinds, int64_t lowest)
 {
-    facts.depth.low = lowest;
-    facts.kinds = kinds;
-    facts.has_duration = kinds & (1u << EVENT_RETURN | 1u << EVENT_EXCEPTION | 1u << EVENT_YIELD);
+    facts->depth.low = lowest;
+    facts->kinds = kinds;
+    facts->has_duration = kinds & (1u << EVENT_RETURN | 1u << EVENT_EXCEPTION | 1u << EVENT_YIELD);
     if (question->levels)
-        add_levels(summary, &facts);
-    return predicate_ask(question->codes.predicate, &facts);
+        add_levels(summary, facts);
+    return predicate_ask(question->codes.predicate, facts);
 }
 
 /* The segment of a summary; false: it has no event that can match. */
@@ -149,17 +162,20 @@ static bool segment_of_summary(struct question *question, const struct segment_s
     facts.thread = segment->thread;
     facts.stream = (struct bounds){segment->stream, segment->stream};
     /* An event in a function has the function's depth: one less than the open calls. */
+    struct facts known[] = {facts, facts};
+    size_t count = 0;
     enum answer answer = MAYBE;
     uint32_t in_function = kinds & inside, others = kinds & ~inside;
     if (others || !in_function)
-        answer = ask_kinds(question, summary, facts, others, depth);
+        answer = ask_kinds(question, summary, &known[count++], others, depth);
     if (in_function) {
         enum answer theirs =
-            ask_kinds(question, summary, facts, in_function, depth > 0 ? depth - 1 : depth);
+            ask_kinds(question, summary, &known[count++], in_function, depth > 0 ? depth - 1 : depth);
         answer = !others || theirs == answer ? theirs : MAYBE;
     }
     segment->all = answer == ALWAYS;
-    return answer == ALWAYS || (answer == MAYBE && codes_may_match(&question->codes, summary->codes));
+    return answer == ALWAYS ||
+           (answer == MAYBE && codes_may_match(&question->codes, summary->codes, known, count));
 }
 
 static bool list_segment(struct question *question, const struct segment_summary *summary,
@@ -218,14 +234,87 @@ static int list_by_time(struct trace *trace, struct question *question, struct l
     return list_rows(trace, question, row, question->levels, list);
 }
 
-/* The same by the summaries that are kept. */
-static int list_kept(struct question *question, struct list *list)
-{
-    const struct summaries *kept = &question->definitions->summaries;
+/* The summaries that are kept, and which of them comes next. */
+struct list_rest {
+    struct question question;
+    struct summaries *kept;
+    bool descending;
+    uint32_t next, step;      /* step: how many are looked at before a scan goes on */
+};
 
-    for (uint32_t i = 0; i < kept->count && kept->all[i].start <= question->last; i++)
-        if (kept->all[i].end >= question->first && !list_segment(question, &kept->all[i], list))
-            return SQLITE_NOMEM;
+static void free_rest(struct list_rest *rest)
+{
+    if (!rest)
+        return;
+    summaries_release(rest->kept);
+    free(rest->question.codes.answers);
+    free(rest);
+}
+
+/* Whether no further summary can be within the times: the others begin later, or end earlier. */
+static bool is_beyond(const struct list_rest *rest, const struct segment_summary *summary)
+{
+    return rest->descending ? summary->end < rest->question.first : summary->start > rest->question.last;
+}
+
+int list_more(void *context, size_t *count)
+{
+    struct list *list = context;
+    struct list_rest *rest = list->rest;
+    size_t before = list->count;
+
+    if (!rest)
+        return 0;
+    for (uint32_t looked = 0; rest->next < rest->kept->count; rest->next++, looked++) {
+        const struct segment_summary *summary =
+            rest->descending ? rest->kept->by_end[rest->next] : &rest->kept->all[rest->next];
+        if (is_beyond(rest, summary))
+            rest->next = rest->kept->count - 1;
+        else if (summary->end >= rest->question.first && summary->start <= rest->question.last &&
+                 !list_segment(&rest->question, summary, list))
+            return SCAN_NO_MEMORY;
+        if (looked >= rest->step && list->count > before) {
+            rest->next++;
+            break;
+        }
+    }
+    rest->step = rest->step < LOOKED_MOST ? 2 * rest->step : LOOKED_MOST;
+    *count = list->count;
+    return rest->next < rest->kept->count;
+}
+
+/* The segments that are not looked at yet. */
+static int64_t list_left(const struct list *list)
+{
+    return list->rest ? list->rest->kept->count - list->rest->next : 0;
+}
+
+enum order { ALL_AT_ONCE, ASCENDING, DESCENDING };
+
+/* The same by the summaries that are kept. In an order, list_more lists them; it takes over the
+ * question. */
+static int list_kept(struct question *question, enum order order, struct list *list)
+{
+    struct summaries *kept = question->definitions->summaries;
+    struct list_rest *rest;
+
+    if (order == ALL_AT_ONCE) {
+        for (uint32_t i = 0; i < kept->count && kept->all[i].start <= question->last; i++)
+            if (kept->all[i].end >= question->first && !list_segment(question, &kept->all[i], list))
+                return SQLITE_NOMEM;
+        return SQLITE_OK;
+    }
+    /* so many, because segments stay where they are */
+    if (!array_reserve(&list->segments, &list->capacity, kept->count + (size_t)1, sizeof *list->segments) ||
+        (order == DESCENDING && !summaries_order(kept)) || !(rest = malloc(sizeof *rest)))
+        return SQLITE_NOMEM;
+    *rest = (struct list_rest){.question = *question,
+                               .kept = kept,
+                               .descending = order == DESCENDING,
+                               .step = LOOKED_FIRST};
+    kept->references++;
+    question->codes.answers = NULL;
+    list->rest = rest;
     return SQLITE_OK;
 }
 
@@ -238,7 +327,8 @@ static bool is_quiet(const struct trace *trace, struct definitions *definitions)
     return definitions->listings == QUIET && !sqlite3_total_changes(trace->db);
 }
 
-static int list_run(struct trace *trace, const struct predicate *predicate, int64_t run, struct list *list)
+static int list_run(struct trace *trace, const struct predicate *predicate, int64_t run, enum order order,
+                    struct list *list)
 {
     struct bounds ids = {INT64_MIN, INT64_MAX}, times = ids;
     struct definitions *definitions;
@@ -270,12 +360,12 @@ static int list_run(struct trace *trace, const struct predicate *predicate, int6
     else if (!is_quiet(trace, definitions))
         answer = list_by_time(trace, &question, list);
     else if (!(answer = summaries_get(trace, definitions, question.levels)))
-        answer = list_kept(&question, list);
+        answer = list_kept(&question, order, list);
     free(question.codes.answers);
     return answer;
 }
 
-int list_segments(struct trace *trace, const struct predicate *predicate, struct list *list)
+static int list(struct trace *trace, const struct predicate *predicate, enum order order, struct list *found)
 {
     int64_t *runs = NULL;
     size_t count = 0, capacity = 0;
@@ -299,9 +389,19 @@ int list_segments(struct trace *trace, const struct predicate *predicate, struct
     if (answer == SQLITE_DONE)
         answer = SQLITE_OK;
     for (size_t i = 0; i < count && !answer; i++)
-        answer = list_run(trace, predicate, runs[i], list);
+        answer = list_run(trace, predicate, runs[i], count == 1 ? order : ALL_AT_ONCE, found);
     free(runs);
     return answer;
+}
+
+int list_segments(struct trace *trace, const struct predicate *predicate, struct list *found)
+{
+    return list(trace, predicate, ALL_AT_ONCE, found);
+}
+
+int list_in_order(struct trace *trace, const struct predicate *predicate, bool descending, struct list *found)
+{
+    return list(trace, predicate, descending ? DESCENDING : ASCENDING, found);
 }
 
 /* ---- their data --------------------------------------------------------------------------- */
@@ -378,10 +478,10 @@ EXPORTED int sqlite_trace_reached(int64_t *time)
     return 1;
 }
 
-int trace_next(struct trace *trace, struct scan *scan, size_t count, struct scan_at *at)
+int trace_next(struct trace *trace, struct scan *scan, const struct list *list, struct scan_at *at)
 {
     progress[0] = (int64_t)scan_opened(scan);
-    progress[1] = (int64_t)count;
+    progress[1] = (int64_t)list->count + list_left(list);
     fetching = scan;
     int answer = scan_next(scan, at);
     fetching = NULL;

@@ -14,10 +14,15 @@ struct list {
     size_t count, capacity;
     struct definitions **definitions;
     size_t definitions_count, definitions_capacity;
+    struct list_rest *rest;   /* the segments that are not listed yet; NULL: there are none */
 };
 
 /* All segments in which the predicate (NULL: anything) may be true of an event. */
 int list_segments(struct trace *trace, const struct predicate *predicate, struct list *list);
+/* The same in the order of a scan. If the summaries are kept, list_more lists them, some at a time:
+ * most scans end after a few. */
+int list_in_order(struct trace *trace, const struct predicate *predicate, bool descending, struct list *list);
+int list_more(void *list, size_t *count); /* for struct scan_calls */
 void list_free(struct list *list);
 
 /* For struct scan_calls, with the trace as context. Fetching runs a statement of its own, so that
@@ -25,8 +30,8 @@ void list_free(struct list *list);
  * SQLite's codes as negative numbers. */
 int trace_fetch(void *context, const struct scan_segment *segment, struct scan_data *data);
 
-/* scan_next over a list of `count` segments; it sets the progress for sqlite_trace_progress. */
-int trace_next(struct trace *trace, struct scan *scan, size_t count, struct scan_at *at);
+/* scan_next over a list; it sets the progress for sqlite_trace_progress. */
+int trace_next(struct trace *trace, struct scan *scan, const struct list *list, struct scan_at *at);
 
 /* A segment's data, from the database. 1: it is there; 0: it is not, or makes no sense;
  * negative: an error of SQLite. */

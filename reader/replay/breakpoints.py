@@ -9,7 +9,7 @@ of the functions that are open.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -18,12 +18,13 @@ from .expressions import parse as parse_expression
 from .follow import Follower, Run, calls
 from .history import History, quoted
 from .moment import Moment
-from .narrowing import stretches
+from .narrowing import Place, stretches
 from .places import BreakpointError as BreakpointError
 from .places import line_predicate as line_predicate
 from .places import place_of
 
 _STRETCH, _LONGEST_STRETCH = 64, 16384  # runs of a line that are followed at once, backwards
+_NEAR = 1024  # the same, before a scan for where the condition can hold
 _END = (1 << 63) - 1, (1 << 63) - 1  # behind all events
 
 # they leave a thread where it ends as it should
@@ -219,12 +220,35 @@ def _first_that(
 def _last_that(
     history: History, follower: Follower, start: Moment, breakpoint: Breakpoint, bound: Moment | None
 ) -> Iterator[Moment]:
-    """The same backwards: a stretch of runs at a time, each of which is followed forwards."""
-    count, end = _STRETCH, (start.time, start.id)
-    while True:
-        first = history.place_before(breakpoint.match, follower.stream, *end, count)
+    """The same backwards: the nearest runs, then those where the condition can hold. To find these
+    takes a scan of all that is left."""
+    until, begin = (start.time, start.id), (bound.time, bound.id) if bound else (0, 0)
+    rest = yield from _back(history, follower, breakpoint, begin, until, _NEAR)
+    if rest is None or breakpoint.condition is None:
+        return
+    parts = stretches(history, follower.place, breakpoint.condition, begin, rest, follower.stream)
+    for first, last in reversed(_joined(parts)):
+        end = min((last[0], last[1] + 1), rest)
+        yield from _back(history, follower, breakpoint, first, end, None)
+
+
+def _back(
+    history: History,
+    follower: Follower,
+    breakpoint: Breakpoint,
+    begin: tuple[int, int],
+    end: tuple[int, int],
+    most: int | None,
+) -> Generator[Moment, None, tuple[int, int] | None]:
+    """The runs before `end` at which a condition holds, the last one first: some runs at a
+    time, each of which is followed forwards. most: it ends behind so many at once, and
+    answers where; None: it came to `begin`."""
+    count = _STRETCH
+    while most is None or count <= most:
+        first = history.place_before(breakpoint.match, follower.stream, *end, count, begin[0])
         if first is None:
-            return
+            return None
+        first = max(first, begin)
         holding = [
             run.id
             for run in follower.runs(first, (end[0], end[1] - 1), inclusive=True)
@@ -232,9 +256,21 @@ def _last_that(
         ]
         for id in reversed(holding):
             yield from _moment_of(history, id)
-        if bound is not None and first < (bound.time, bound.id):
-            return
+        if first <= begin:
+            return None
         end, count = first, min(count * 4, _LONGEST_STRETCH)
+    return end
+
+
+def _joined(parts: Iterable[tuple[Place, Place]]) -> list[tuple[Place, Place]]:
+    """Stretches that do not overlap, in order."""
+    found: list[tuple[Place, Place]] = []
+    for first, last in parts:
+        if found and first <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], last)
+        else:
+            found.append((first, last))
+    return found
 
 
 def _moment_of(history: History, id: int) -> Iterator[Moment]:

@@ -237,11 +237,11 @@ class History:
         return found
 
     def place_before(
-        self, condition: str, stream: int | None, time: int, id: int, count: int
+        self, condition: str, stream: int | None, time: int, id: int, count: int, since: int = 0
     ) -> tuple[int, int] | None:
-        """Time and id of the first of the last `count` events before a place that meet a
-        condition."""
-        earlier = self.events(condition, stream).before(time, id)
+        """Time and id of the first of the last `count` events before a place that meet a condition.
+        since: none is earlier."""
+        earlier = self.events(condition, stream).before(time, id).also("time >= ?", since)
         sql = f"SELECT time, id FROM event WHERE {earlier.where} ORDER BY time DESC, id DESC LIMIT {count}"
         found = self.database.query("ii", sql, earlier.parameters)
         return (found[-1][0], found[-1][1]) if found else None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..query import Query
 from ..rows import text
 
 if TYPE_CHECKING:
-    from ..database import Database
+    from ..database import Database, Parameter
 
 ENTERS = ("call", "resume", "throw")
 LEAVES = ("return", "exception", "yield")
@@ -62,9 +63,20 @@ def moments(database: Database, query: Query, backwards: bool, count: int) -> li
     """The first events of a query in the order of time (backwards: the last ones, latest first)."""
     order = "time DESC, id DESC" if backwards else "time, id"
     sql = f"SELECT {_COLUMNS} FROM event WHERE {query.where} ORDER BY {order} LIMIT {count}"
+    return _asked(database, sql, query.parameters)
+
+
+def joined(database: Database, ids: str, parameters: Sequence[Parameter], order: str) -> list[Moment]:
+    """The events whose ids a query selects as `entered`, each of them looked up. order: by columns
+    of that query."""
+    sql = f"SELECT {_COLUMNS} FROM ({ids}) CROSS JOIN event ON id = entered ORDER BY {order}"
+    return _asked(database, sql, parameters)
+
+
+def _asked(database: Database, sql: str, parameters: Sequence[Parameter]) -> list[Moment]:
     return [
         Moment._make(text(value) if isinstance(value, bytes) else value for value in row)
-        for row in database.query(_SHAPE, sql, query.parameters)
+        for row in database.query(_SHAPE, sql, parameters)
     ]
 
 

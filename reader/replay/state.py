@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..query import Query
 from ..rows import text
-from .moment import Moment, after, arguments, moments
+from .moment import Moment, after, arguments, joined, moments
 
 if TYPE_CHECKING:
     from ..database import Database
@@ -54,22 +54,17 @@ class Frame(NamedTuple):
 
 def entered(database: Database, id: int) -> list[Moment]:
     """The events that entered the functions that are open at an event, the innermost first."""
-    ids = [each for (each,) in database.query("i", "SELECT id FROM stack(?) ORDER BY depth DESC", (id,))]
-    found: dict[int, Moment] = {}
-    for start in range(0, len(ids), 500):
-        some = ids[start : start + 500]
-        query = Query(f"id IN ({', '.join('?' * len(some))})", tuple(some))
-        found.update((each.id, each) for each in moments(database, query, False, len(some)))
-    return [found[id] for id in ids if id in found]
+    return joined(database, "SELECT id AS entered, depth AS level FROM stack(?)", (id,), "level DESC")
 
 
-def frame(database: Database, moment: Moment, entered: Moment) -> Frame:
-    """The frame that an event entered, at a moment: its last line up to then."""
+def frame(database: Database, moment: Moment, entered: Moment, callee: Moment | None = None) -> Frame:
+    """The frame that an event entered, at a moment: its last line up to then. callee: the event
+    that entered the function which it called there, if that is known: the line is near it."""
     if moment.kind in ("line", "raise", "log") and moment.depth == entered.depth:
         return Frame(entered, moment)
     lines = Query("run = ? AND stream = ? AND depth = ?", (moment.run, moment.stream, entered.depth))
     lines = lines.also("kind = 'line' AND time >= ?", entered.time)
-    found = moments(database, after(lines, moment, True), True, 1)
+    found = moments(database, after(lines, callee or moment, True), True, 1)
     return Frame(entered, found[0] if found and found[0].id > entered.id else entered)
 
 

@@ -53,7 +53,30 @@ static void damaged(void *context, const struct scan_segment *segment, uint32_t 
     damages++;
 }
 
-static const struct scan_calls calls = {fetch, damaged, NULL};
+/* Hands out a list a few at a time, at times none. */
+struct portions {
+    size_t given;
+};
+
+static int more(void *list, size_t *count)
+{
+    struct portions *portions = list;
+    portions->given += (size_t)(rand() % 8);
+    *count = portions->given = portions->given < SEGMENTS ? portions->given : SEGMENTS;
+    return portions->given < SEGMENTS;
+}
+
+static int by_start(const void *left, const void *right)
+{
+    const struct scan_segment *a = left, *b = right;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+static int by_end(const void *left, const void *right)
+{
+    const struct scan_segment *a = left, *b = right;
+    return (a->end < b->end) - (a->end > b->end);
+}
 
 /* One raw block in a frame: zstd without a compressor. RFC 8878, section 3.1.1. */
 static size_t frame(uint8_t *out, const uint8_t *body, size_t size)
@@ -105,9 +128,12 @@ static void make(void)
     }
 }
 
-/* How many events come, and that they do in order. `stop_after`: the rest is left. */
-static int count(const struct predicate *predicate, bool all, bool descending, int stop_after)
+static int count_listed(const struct predicate *predicate, bool all, bool descending, int stop_after,
+                        bool in_portions)
 {
+    struct portions portions = {0};
+    struct scan_calls calls = {
+        .fetch = fetch, .damaged = damaged, .more = in_portions ? more : NULL, .list = &portions};
     struct scan_segment *segments = malloc(SEGMENTS * sizeof *segments);
     struct scan_at at;
     int64_t last_time = descending ? INT64_MAX : INT64_MIN, last_id = last_time;
@@ -118,7 +144,10 @@ static int count(const struct predicate *predicate, bool all, bool descending, i
         segments[i] = stored[i].segment;
         segments[i].all = all;
     }
-    struct scan *scan = scan_new(predicate, segments, SEGMENTS, descending, false, &calls);
+    if (in_portions)
+        qsort(segments, SEGMENTS, sizeof *segments, descending ? by_end : by_start);
+    struct scan *scan =
+        scan_new(predicate, segments, in_portions ? 0 : SEGMENTS, descending, false, &calls);
     CHECK(scan);
     while (found < stop_after && (answer = scan_next(scan, &at)) > 0) {
         int64_t id = (at.segment->id << SCAN_INDEX_BITS) + at.row->index;
@@ -136,6 +165,18 @@ static int count(const struct predicate *predicate, bool all, bool descending, i
     }
     scan_free(scan);
     free(segments);
+    return found;
+}
+
+/* How many events come, and that they do in order: the same, whether the segments are listed at once
+ * or in portions. `stop_after`: the rest is left. */
+static int count(const struct predicate *predicate, bool all, bool descending, int stop_after)
+{
+    int before = fetches, damages_before = damages;
+    int found = count_listed(predicate, all, descending, stop_after, true);
+    fetches = before;
+    damages = damages_before;
+    CHECK(count_listed(predicate, all, descending, stop_after, false) == found);
     return found;
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from pytracer.reader.database import Database
+from pytracer.reader.replay import breakpoints
 from pytracer.reader.replay.breakpoints import Breakpoint, BreakpointError, Stop, Watch, parse, resume
 from pytracer.reader.replay.history import History
 from pytracer.reader.replay.moment import Moment
@@ -48,14 +49,14 @@ def history(recording: Recording) -> History:
 
 
 def walk(
-    of: History, breakpoints: Sequence[Breakpoint | Watch], backwards: bool = False, **how: object
+    of: History, wanted: Sequence[Breakpoint | Watch], backwards: bool = False, **how: object
 ) -> list[Stop]:
     """All stops from one end of the run to the other."""
 
     def stops() -> Iterator[Stop]:
         moment = of.first(backwards)
         while moment is not None:
-            stop = resume(of, moment, breakpoints, backwards, **how)  # type: ignore[arg-type]
+            stop = resume(of, moment, wanted, backwards, **how)  # type: ignore[arg-type]
             if stop is None:
                 return
             yield stop
@@ -103,7 +104,11 @@ def stop_of(of: History, hit: Moment) -> Moment:
                 "is_paid", "17 order is not None", "17 type(order) == Order and amount == 0"]),
     ],
 )  # fmt: skip
-def test_stops_are_those_of_all_events(record: Record, source: str, texts: list[str]) -> None:
+@pytest.mark.parametrize("near", [0, 1024])
+def test_stops_are_those_of_all_events(
+    record: Record, monkeypatch: pytest.MonkeyPatch, source: str, texts: list[str], near: int
+) -> None:
+    monkeypatch.setattr(breakpoints, "_NEAR", near)  # backwards: behind these it asks where it can hold
     recording = record(source, "--lines")
     of, script = history(recording), str(recording.script)
     first, last = of.first(), of.first(True)

@@ -23,11 +23,16 @@ _OUTCOMES = {"return": "Return value", "yield": "Yielded value", "log": "Log mes
 
 
 class Shown(NamedTuple):
-    """A frame that a client knows. where: the moment of its thread; is_top: it is the innermost."""
+    """A frame that a client knows. where: the moment of its thread; callee: the event that entered
+    the function it called; None: it is the innermost."""
 
     where: Moment
     entered: Moment
-    is_top: bool
+    callee: Moment | None
+
+    @property
+    def is_top(self) -> bool:
+        return self.callee is None
 
 
 class Group(NamedTuple):
@@ -62,16 +67,17 @@ class View:
         """Frames of a thread, the innermost first."""
         calls = self._stack(where)
         some = calls[start : start + min(count or _MOST, _MOST)]
-        mine = self._mine(some)
+        mine, callees = self._mine(some), [None, *calls][start:]
         return {
             "stackFrames": [
-                self._frame(Shown(where, each, each is calls[0]), each.id in mine) for each in some
+                self._frame(Shown(where, each, callee), each.id in mine)
+                for each, callee in zip(some, callees, strict=False)
             ],
             "totalFrames": len(calls),
         }
 
     def top(self, where: Moment) -> Shown:
-        return Shown(where, self._stack(where)[0], True)
+        return Shown(where, self._stack(where)[0], None)
 
     def shown(self, number: int) -> Shown:
         """The frame of a number. Raises RequestError."""
@@ -80,7 +86,7 @@ class View:
         return self._frames[number]
 
     def at(self, shown: Shown) -> Frame:
-        return frame(self._history.database, shown.where, shown.entered)
+        return frame(self._history.database, *shown)
 
     def _stack(self, where: Moment) -> list[Moment]:
         if where.id not in self._stacks:

@@ -100,7 +100,9 @@ class Sight:
 
     def _stack(self, database: Database, moment: Moment, chosen: int) -> list[Frame]:
         entered = state.entered(database, moment.id)
-        known = [state.frame(database, moment, each) for each in entered[: chosen + _FRAMES]]
+        asked = entered[: chosen + _FRAMES]
+        callees = [None, *asked]
+        known = [state.frame(database, moment, *each) for each in zip(asked, callees, strict=False)]
         if moment.func and (not entered or entered[0].depth < moment.depth):
             known.insert(0, Frame(moment, _last_line(database, moment)))
         return known + [Frame(each, each) for each in entered[len(known) :]]
