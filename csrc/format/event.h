@@ -4,9 +4,9 @@
  * A record in a chunk is one element of `Events.event`:
  *
  *   0a LEN | KIND<<3 CODE | 50 TIME | [58 ELAPSED] [60 LINE] [68 DEPTH] [90 02 01] [98 02 GENERATOR]
- *          | 72 LEN value ... | 7a LEN name ...
- *
  *            ^ field `what`: its number is the kind, its value the code's number (lost: a count)
+ *
+ *          | 72 LEN value ... | 7a LEN name ...
  *
  * Between two records there may be an element of `Events.task`, whose events follow:
  *
