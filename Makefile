@@ -3,7 +3,7 @@
 # PYTHON=...   another Python than the first one found; it gets an environment of its own, .venv-X.Y
 # SLOW=1       the slow tests, too, and more examples of generated ones
 # STATS=1      a hook that counts its slow paths, in an environment of its own (.venv-stats)
-# ARGS=...     more arguments for pytest (four tests run at a time; -n 0: one, as --pdb needs), or
+# ARGS=...     more arguments for pytest (some tests run at a time; -n 0: one, as --pdb needs), or
 #              for the benchmarks
 
 ifdef PYTHON
@@ -34,8 +34,11 @@ demo: $(VENV)/.installed $(VENV)/.demo  ## record a real program, and look at wh
 # SLOW=tests: the slow ones, too; SLOW=1: and as many examples of the generated ones as can be
 QUICK := $(if $(SLOW),,-m 'not slow') $(if $(filter 1,$(SLOW)),,--hypothesis-profile quick)
 
+# one more than there are processors, as some tests wait; each has to import all tests
+JOBS := $(shell n=$$(($$(nproc) + 1)); echo $$((n < 8 ? n : 8)))
+
 test: $(VENV)/.installed $(VENV)/.test  ## the tests, on one Python; some are slow, and need SLOW=1
-	$(VENV)/bin/pytest -n 4 --dist worksteal $(QUICK) $(ARGS)
+	$(VENV)/bin/pytest -n $(JOBS) --dist worksteal $(QUICK) $(ARGS)
 
 test-all:        ## the tests on 3.11 to 3.15; if root, on those of Debian 12, 13 and sid
 	.ci/test-all $(ARGS)

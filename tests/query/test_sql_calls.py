@@ -205,7 +205,7 @@ for thread in threads:
     thread.start()
 work()
 asyncio.run(several())
-deep(500)
+deep(200)
 for thread in threads:
     thread.join()
 list(shared)

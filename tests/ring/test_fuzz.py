@@ -1,4 +1,4 @@
-"""Inputs that the fuzzers have found or begun with (tests/c/corpus), under the sanitizers.
+"""Inputs that the fuzzers have found or begun with (tests/c/corpus), also under the sanitizers.
 
 tests/c/fuzz_*.c hold what is checked: the decoder and the walkers of records, predicates, the ring
 as the dumper sees it, the virtual tables over any database. `make fuzz` looks for further inputs;
@@ -24,20 +24,16 @@ def run(*command: object) -> None:
     assert done.returncode == 0, done.stdout[-5000:]
 
 
-@pytest.fixture(name="build", scope="module")
-def build_fixture(shared: Shared) -> Path:
+@pytest.mark.parametrize("fuzzer", FUZZERS)
+@pytest.mark.parametrize("sanitizer", ["", pytest.param("address,undefined", marks=pytest.mark.slow)])
+def test_what_was_found_stays_mended(shared: Shared, sanitizer: str, fuzzer: str) -> None:
     def build(folder: Path) -> None:
-        options = [f"BUILD={folder}", "SANITIZE=address,undefined", "DRIVER=-DFUZZ_ALONE", "CFLAGS=-O0 -g1"]
+        options = [f"BUILD={folder}", f"SANITIZE={sanitizer}", "DRIVER=-DFUZZ_ALONE", "CFLAGS=-O0 -g1"]
         run("make", "-s", "-j2", "-C", TESTS, *options, "fuzzers")
 
-    return shared("fuzz", build) / "fuzz"
-
-
-@pytest.mark.parametrize("fuzzer", FUZZERS)
-def test_what_was_found_stays_mended(build: Path, fuzzer: str) -> None:
     corpus = sorted((TESTS / "corpus" / fuzzer).iterdir())
     assert corpus
-    run(build / f"fuzz_{fuzzer}", *corpus)
+    run(shared(f"fuzz-{sanitizer}", build) / "fuzz" / f"fuzz_{fuzzer}", *corpus)
 
 
 def test_corpus_is_small() -> None:

@@ -1,4 +1,4 @@
-"""The ring's C tests, under sanitizers, and the Spin model of its protocol."""
+"""The ring's C tests, with and without sanitizers, and the Spin model of its protocol."""
 
 import os
 import re
@@ -13,17 +13,17 @@ from shared import Shared
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests" / "c"
 
+PROGRAMS = (
+    "definitions", "summary_usual", "ring_files", "ring_known", "ring_process", "ring_stream", "ring_threads",
+    "ring_death",
+)  # fmt: skip
 RUNS = [
-    ("address,undefined", "definitions"),
-    ("address,undefined", "summary_usual"),
-    ("address,undefined", "ring_files"),
-    ("address,undefined", "ring_known"),
-    ("address,undefined", "ring_process"),
-    ("address,undefined", "ring_stream"),
-    ("address,undefined", "ring_threads"),
-    ("address,undefined", "ring_death"),
-    ("thread", "ring_threads"),
+    *(("", program) for program in PROGRAMS),
+    *(pytest.param("address,undefined", program, marks=pytest.mark.slow) for program in PROGRAMS),
+    pytest.param("thread", "ring_threads", marks=pytest.mark.slow),
 ]
+# Compiling takes longer than running.
+FLAGS = {"": ["CFLAGS=-O0 -g1"]}
 
 # Changes that would break the protocol of ring.pml.
 MUTATIONS = re.findall(r"^ \*   -D(\w+) ", (ROOT / "csrc" / "ring" / "ring.pml").read_text(), re.MULTILINE)
@@ -46,7 +46,16 @@ def run(*command: str | Path, **environment: str) -> str:
 @pytest.mark.parametrize(("sanitizer", "program"), RUNS)
 def test_program(shared: Shared, tmp_path: Path, sanitizer: str, program: str) -> None:
     def build(folder: Path) -> None:
-        run("make", "-s", "-j2", "-C", TESTS, f"BUILD={folder}", f"SANITIZE={sanitizer}")
+        run(
+            "make",
+            "-s",
+            "-j2",
+            "-C",
+            TESTS,
+            f"BUILD={folder}",
+            f"SANITIZE={sanitizer}",
+            *FLAGS.get(sanitizer, ()),
+        )
 
     run(shared(f"ring-{sanitizer}", build) / program, RING_FOLDER=str(tmp_path))
 
@@ -66,9 +75,13 @@ def check_model(folder: Path, defines: str, optimize: str) -> tuple[int, str]:
 
 
 @needs_spin
-@pytest.mark.parametrize(("records", "capacity"), [(2, 1), pytest.param(3, 2, marks=pytest.mark.slow)])
-def test_model(tmp_path: Path, records: int, capacity: int) -> None:
-    errors, said = check_model(tmp_path, f"-DRECORDS={records} -DCAPACITY={capacity}", "-O2")
+@pytest.mark.parametrize(
+    ("records", "capacity", "optimize"),
+    # of two records, -O2 would take longer to compile than it saves
+    [(2, 1, "-Og"), pytest.param(3, 2, "-O2", marks=pytest.mark.slow)],
+)
+def test_model(tmp_path: Path, records: int, capacity: int, optimize: str) -> None:
+    errors, said = check_model(tmp_path, f"-DRECORDS={records} -DCAPACITY={capacity}", optimize)
     assert errors == 0, said
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import base64
 import codecs
+import functools
 import re
 
 import pyte
+import wcwidth
 
 _TOKEN = re.compile(
     r"\x1b\[(?P<private>[<-?]?)(?P<numbers>[0-9;:]*)(?P<between>[ -/]*)(?P<final>[@-~])"
@@ -72,6 +74,14 @@ class Emulator:
         self.screen.resize(rows, columns)
 
     @property
+    def display(self) -> list[str]:
+        """The rows as text. pyte measures each character; only wide ones make a difference."""
+        columns = range(self.screen.columns)
+        rows = [self.screen.buffer[y] for y in range(self.screen.lines)]
+        texts = ["".join([row[x].data for x in columns]) for row in rows]
+        return self.screen.display if any(map(_is_wide, set().union(*texts))) else texts
+
+    @property
     def at_rest(self) -> bool:
         """All is as it is in a terminal before a program comes."""
         return self.modes - {2026} == _FIRST_MODES and not self._rest
@@ -81,7 +91,7 @@ class Emulator:
         if kind == "text":
             if not whole.isprintable():
                 self.strange.append(whole)
-            self._stream.feed(whole)
+            self.screen.draw(whole)  # what the stream would do with it, after a longer look
         elif kind == "final":
             self._sequence(token)
         elif kind == "command":
@@ -95,6 +105,10 @@ class Emulator:
 
     def _sequence(self, token: re.Match[str]) -> None:
         private, numbers, between, final = token.group("private", "numbers", "between", "final")
+        if final == "m" and not private + between and not numbers.strip("0123456789;"):
+            # by far most of them; the stream would look at each of its characters
+            self.screen.select_graphic_rendition(*(int(number or 0) for number in numbers.split(";")))
+            return
         modes = [int(number) for number in numbers.split(";") if number.isdigit()]
         match private, between, final:
             case "?", "", "h" | "l" if modes and _MODES.issuperset(modes):
@@ -117,6 +131,11 @@ class Emulator:
             self.copied.append(base64.b64decode(rest.partition(";")[2]).decode("utf-8", "surrogateescape"))
         elif number not in ("0", "2"):  # a title
             self.strange.append(command)
+
+
+@functools.cache
+def _is_wide(character: str) -> bool:
+    return wcwidth.wcwidth(character) == 2
 
 
 def _hopeless(start: str) -> bool:

@@ -20,6 +20,7 @@ import apsw
 from pytracer._core import ffi
 from pytracer.dumper.segments import NOTHING_OPEN, Segments
 
+import warm
 from messages import trace_pb2
 from records import varint
 
@@ -282,15 +283,12 @@ class Handmade:
 
 # ---- running the commands ----
 
-_COMMAND = (
-    "import sys; from pytracer.reader.subcommands import main; sys.exit(main(sys.argv[1], sys.argv[2:]))"
-)
 _TIMEOUT = 60
 
 
 def command(word: str, *arguments: object) -> list[str]:
     """`pytrace WORD ARGUMENTS`, without what belongs to the recording side."""
-    return [sys.executable, "-P", "-c", _COMMAND, word, *map(str, arguments)]
+    return [sys.executable, "-P", "-c", warm.ALONE, word, *map(str, arguments)]
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -305,15 +303,7 @@ def printed(*arguments: object, cwd: Path | None = None, **changes: str) -> subp
 def ran(
     word: str, *arguments: object, cwd: Path | None = None, **changes: str
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(word, *arguments),
-        cwd=cwd,
-        env=environment(**changes),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=_TIMEOUT,
-        check=False,
-    )
+    return warm.run(command(word, *arguments), cwd, environment(**changes), _TIMEOUT)
 
 
 def started(*arguments: object, stdout: int = subprocess.PIPE, **changes: str) -> subprocess.Popen[str]:

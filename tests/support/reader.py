@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self, TypeAlias
 
 from pytracer.reader.screen.hints import HINTS
 
+import warm
 from recording import environment
 from terminal import Terminal
 
@@ -64,6 +66,14 @@ class Reader(Terminal):
             stderr_too=stderr_too,
             tells=True,
         )
+
+    def _start(
+        self, command: list[str], errors: int, idle: int, cwd: Path | None, env: Mapping[str, str]
+    ) -> subprocess.Popen[bytes] | warm.Process:
+        if cwd is None or not warm.fits(command, env):
+            return super()._start(command, errors, idle, cwd, env)
+        files = [self._slave, self._slave, errors, idle]
+        return warm.Process(command, files, cwd, {**env, "PYTRACE_IDLE_FD": "3"})
 
     @property
     def current_row(self) -> int:

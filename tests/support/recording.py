@@ -12,6 +12,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import warm
+
 PYTRACE = [sys.executable, "-m", "pytracer"]
 TIMEOUT = 120
 
@@ -99,16 +101,7 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def run(command: list[str], cwd: Path, **changes: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        cwd=cwd,
-        env=environment(**changes),
-        capture_output=True,
-        encoding="utf-8",
-        errors="surrogateescape",
-        stdin=subprocess.DEVNULL,
-        timeout=TIMEOUT,
-    )
+    return warm.run(command, cwd, environment(**changes), TIMEOUT, errors="surrogateescape")
 
 
 def write(folder: Path, name: str, source: str) -> Path:

@@ -21,13 +21,14 @@ import subprocess
 import tempfile
 import termios
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from pyte.screens import Char
 
+import warm
 from emulator import Emulator
 
 _LIMIT = 60.0  # s
@@ -94,17 +95,8 @@ class Terminal:
         self._idle, idle = os.pipe()
         os.set_blocking(self._idle, False)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
-        self.process = subprocess.Popen(
-            list(command),
-            stdin=self._slave,
-            stdout=self._slave,
-            stderr=self._slave if stderr_too else self._errors,
-            cwd=cwd,
-            env={**(os.environ if env is None else env), "PYTRACE_IDLE_FD": str(idle)},
-            pass_fds=[idle],
-            start_new_session=True,
-            preexec_fn=_take_terminal,
-        )
+        errors = self._slave if stderr_too else self._errors.fileno()
+        self.process = self._start(list(command), errors, idle, cwd, os.environ if env is None else env)
         os.close(idle)
         self._ended = os.pidfd_open(self.process.pid)
         self._idle_open = True
@@ -241,9 +233,9 @@ class Terminal:
     @property
     def lines(self) -> list[str]:
         """The rows of the screen, without spaces at their ends."""
-        screen = self.emulator.screen
+        emulator = self.emulator  # takes in what has come
         if self._lines is None:
-            self._lines = [line.rstrip() for line in screen.display]
+            self._lines = [line.rstrip() for line in emulator.display]
         return self._lines
 
     @property
@@ -326,6 +318,21 @@ class Terminal:
         self._errors.close()
 
     # ---- inside ----
+
+    def _start(
+        self, command: list[str], errors: int, idle: int, cwd: Path | None, env: Mapping[str, str]
+    ) -> subprocess.Popen[bytes] | warm.Process:
+        return subprocess.Popen(
+            command,
+            stdin=self._slave,
+            stdout=self._slave,
+            stderr=errors,
+            cwd=cwd,
+            env={**env, "PYTRACE_IDLE_FD": str(idle)},
+            pass_fds=[idle],
+            start_new_session=True,
+            preexec_fn=_take_terminal,
+        )
 
     def _owe(self) -> None:
         """The program is about to be given something to do."""
