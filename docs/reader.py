@@ -43,7 +43,7 @@ it.
 | How did this object come to be like this? | `o` |
 | What is the program doing now, in all threads? | `V` |
 | What did it do line by line? | `s`: [the replay](replay.md) |
-| Which lines took the time? | in the shell `pytrace analyse`, after `pytrace --lines` |
+| Which lines took the time? | `H` `H`, after `pytrace --lines`; in the shell `pytrace analyse` |
 | What differs between two runs? | `:diff`; in the shell `pytrace diff` |
 | Where did this value go? | `a` |
 | Only the calls that meet a condition? | `&` |
@@ -206,6 +206,12 @@ The calls stand there at once, from the summaries of the segments. The times nee
 hundred million some ten seconds: they are counted in the background, and again while the program
 runs. So the slowest test is `H` `l`.
 
+Where lines were recorded (`pytrace --lines`), `H` in that list shows lines instead, and functions
+again: how often each line ran, own and total time, the average of a run, and its source; they are
+those of the table `line`. Keys are the same, and `/` searches the source, too. Of what a filter
+finds, the runs count whose events it finds. `Enter` goes to the line's next run after the cursor,
+behind the last one to the first; `&` makes a filter of its runs. `pytrace analyse` prints the same.
+
 `l` goes to the call that took longest beyond what is usual, which is the median of its function;
 `l` again to the second worst, `L` back. A call counts that took three times as long as usual, at
 least. Left out are imports, and calls that are slow only because of one that they contain. The
@@ -278,9 +284,9 @@ Everything is in `reader/screen/`.
   `exceptions.py`, `objects.py`, `search.py`, `detail.py`, `timeline.py`). The one
   thread that reads the database calls it (`worker.py`), and it can be stopped in the middle of any
   query. So no key waits longer than a moment: the next key stops what takes more.
-- The **app** (`app.py`) takes keys, runs commands and makes their effects happen. Nothing else
-  knows the loop and the terminal. `background.py` asks for everything that nobody waits for, and
-  gives way to commands.
+- The **loop** (`loop.py`) takes keys and makes effects happen; the replay has the same. The **app**
+  (`app.py`) says which commands the keys run. Nothing else knows the terminal. `background.py` asks
+  for everything that nobody waits for, and gives way to commands.
 - `layout.py` makes the screen of the session alone, and `paint.py` makes it one canvas of urwid's.
 
 **A new command** is a function in the file of its kind, and a row of the table at that file's end:

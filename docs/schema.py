@@ -212,7 +212,9 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "line": (
         "A row is a line of a function, if lines were recorded (`pytrace --lines`); the most own time comes\n"
-        "first. Each query goes through all events of its runs.\n\n"
+        "first. Each query goes through all events of its runs. `line MATCH` takes a condition, as\n"
+        "`event MATCH` does: it counts the runs whose events meet it. If it bounds the run, thread or time, a\n"
+        "query goes through these events alone.\n\n"
         "A run of a line lasts from its event to the next event of the same call: its next line, or its\n"
         "return, yield or exception. A generator or coroutine counts only while it runs. The line that it\n"
         "waits in goes on when it is resumed, if that line is known: if all waiting calls of the function in\n"
@@ -222,7 +224,7 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
         {
             "run": "`run.id`",
             "file": "as in `event`",
-            "line": "the line",
+            "line": "the line; also for `line MATCH`",
             "func": "as in `event`",
             "module": "as in `event`",
             "count": "how often it ran",

@@ -68,13 +68,13 @@ def run(options: SimpleNamespace) -> int:
     try:
         runs = chosen(database, options.run)
         output = Output(options.format == "text", progress)
-        has_lines = any(_has_lines(database, each.id) for each in runs)
+        with_lines = any(has_lines(database, each.id) for each in runs)
         file = _file(database, runs, options.file) if options.file and runs else None
         if options.format == "text":
             for number, each in enumerate(runs):
                 output.write([""] * bool(number) + [*_as_text(database, each, options, file)])
         else:
-            _as_rows(database, runs, options, output, file, has_lines)
+            _as_rows(database, runs, options, output, file, with_lines)
         damages = report(database.damages())
         skipped = later.told(database, [each.id for each in runs])
     finally:
@@ -82,15 +82,15 @@ def run(options: SimpleNamespace) -> int:
         database.close()
     if not runs:
         say(f"{options.database} holds no recording yet. Record one with: pytrace script.py")
-    elif not has_lines:
+    elif not with_lines:
         say(_NO_LINES)
     for line in [*damages, *skipped]:
         say(line)
     return 2 if damages else 0
 
 
-def _has_lines(database: Database, run: int) -> bool:
-    """The summaries of segments tell it."""
+def has_lines(database: Database, run: int) -> bool:
+    """Whether lines were recorded. The summaries of segments tell it."""
     found = database.query("i", "SELECT 1 FROM event WHERE run = ? AND kind = 'line' LIMIT 1", (run,))
     return bool(found)
 
@@ -98,9 +98,10 @@ def _has_lines(database: Database, run: int) -> bool:
 # ---- the numbers -------------------------------------------------------------------------------
 
 
-def lines(database: Database, run: int) -> list[Row]:
-    """The lines of a run, each once, whatever code objects have it."""
-    return _rows(database, run, "line", "count")
+def lines(database: Database, run: int, condition: str = "", mine: bool = False) -> list[Row]:
+    """The lines of a run, each once, whatever code objects have it. condition: for `line MATCH`;
+    mine: those of one's own code."""
+    return _rows(database, run, "line", "count", condition, mine)
 
 
 def functions(database: Database, run: int) -> list[Row]:
@@ -108,22 +109,25 @@ def functions(database: Database, run: int) -> list[Row]:
     return _rows(database, run, "hot", "calls")
 
 
-def _rows(database: Database, run: int, table: str, count: str) -> list[Row]:
+def _rows(
+    database: Database, run: int, table: str, count: str, condition: str = "", mine: bool = False
+) -> list[Row]:
+    where = "run = ?" + f" AND {table} MATCH ?" * bool(condition) + " AND mine" * mine
     found: dict[tuple[bytes, int, bytes, bytes], Row] = {}
     for file, line, func, module, *numbers in database.query(
         "bibbiiin",
         "SELECT CAST(file AS BLOB), line, CAST(func AS BLOB), CAST(module AS BLOB),"
-        f" {count}, own, total, average FROM {table} WHERE run = ?",
-        (run,),
+        f" {count}, own, total, average FROM {table} WHERE {where}",
+        (run, condition) if condition else (run,),
     ):
         row = Row(run, text(file), line, text(func), text(module), *numbers)
         key = file, line, func, module
-        found[key] = _together(found[key], row) if key in found else row
+        found[key] = together(found[key], row) if key in found else row
     return list(found.values())
 
 
-def _together(one: Row, other: Row) -> Row:
-    """The numbers of two code objects with the same line."""
+def together(one: Row, other: Row) -> Row:
+    """The numbers of two code objects, or runs, with the same line."""
     known = [row for row in (one, other) if row.average is not None]
     count = sum(row.count for row in known)
     average = sum((row.average or 0) * row.count for row in known) // max(count, 1) if known else None
@@ -176,12 +180,12 @@ def _as_rows(
     options: SimpleNamespace,
     output: Output,
     file: str | None,
-    has_lines: bool,
+    with_lines: bool,
 ) -> None:
     rows = [
         row
         for run in runs
-        for row in (lines if has_lines else functions)(database, run.id)
+        for row in (lines if with_lines else functions)(database, run.id)
         if file in (None, row.file)
     ]
     written = writer(options.format, output.line)
@@ -223,15 +227,15 @@ class _Style:
 def _as_text(database: Database, run: Run, options: SimpleNamespace, file: str | None) -> Iterator[str]:
     style = _Style()
     yield printable(f"run {run.id}: {run.command}")
-    has_lines = _has_lines(database, run.id)
+    with_lines = has_lines(database, run.id)
     if file is not None:
-        if has_lines:
+        if with_lines:
             yield from _whole_file(style, database, run, file, lines(database, run.id), options.sort)
         else:
             rows = [row for row in functions(database, run.id) if row.file == file]
             yield from _table(style, database, run, rows, "functions", options)
         return
-    if has_lines:
+    if with_lines:
         yield from _table(style, database, run, lines(database, run.id), "lines", options)
     yield from _table(style, database, run, functions(database, run.id), "functions", options)
 
@@ -243,7 +247,7 @@ def _table(
     limit = _SHOWN if options.limit is None else options.limit
     shown = _sorted(rows, options.sort)[:limit]
     most = max((_number(row, options.sort) for row in shown), default=0)
-    places = [_shortened(_place(run, row), _PLACE_MAX) for row in shown]
+    places = [_shortened(place(run, row), _PLACE_MAX) for row in shown]
     names = [_shortened(printable(row.name), _NAME_MAX) for row in shown]
     head = "file:line", "func"
     widths = [max(map(len, [title, *cells])) for title, cells in zip(head, (places, names), strict=True)]
@@ -256,8 +260,8 @@ def _table(
         _DIM,
     )
     source_of = _source_of(database, run)
-    for row, place, name in zip(shown, places, names, strict=True):
-        start = f"{padded(place, -widths[0])}  {padded(name, -widths[1])}  {_figures(row)}  "
+    for row, where, name in zip(shown, places, names, strict=True):
+        start = f"{padded(where, -widths[0])}  {padded(name, -widths[1])}  {_figures(row)}  "
         room = _SOURCE_MAX if style.width is None else style.width - len(start) - _BAR - 2
         code = source_of(row.file).get(row.line, "").strip() if source else ""
         code = printable(code)[: max(room, 0)] if room >= _SOURCE_MIN else ""
@@ -287,7 +291,7 @@ def _whole_file(
             before = of_line.get(row.line)
             # of functions in one line, one may call the other: their total times overlap
             of_line[row.line] = (
-                replace(_together(before, row), total=max(before.total, row.total)) if before else row
+                replace(together(before, row), total=max(before.total, row.total)) if before else row
             )
     most = max((_number(row, sort) for row in of_line.values()), default=0)
     source, note = Sources(database, run).whole(file)
@@ -314,7 +318,7 @@ def _source_of(database: Database, run: Run) -> Callable[[str], dict[int, str]]:
     return lru_cache(8)(lambda file: dict(sources.whole(file).lines))
 
 
-def _place(run: Run, row: Row) -> str:
+def place(run: Run, row: Row) -> str:
     """File and line; a file in the folder where the program began by its name from there."""
     name = row.file.removeprefix(f"{run.directory}/") if run.directory else row.file
     return printable(f"{name}:{row.line}")

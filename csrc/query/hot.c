@@ -189,24 +189,6 @@ static bool leave(struct run_times *times, struct stack *stack, const struct sca
     return !counts || row->kind == EVENT_YIELD || row->duration < 0 || ended(hot, row->duration);
 }
 
-/* Whether an event meets the predicate. */
-static bool is_counted(const struct predicate *counted, const struct scan_at *at)
-{
-    struct facts facts;
-    struct event event;
-
-    if (!counted)
-        return true;
-    scan_facts(at, NULL, &facts);
-    enum answer answer = predicate_ask(counted, &facts);
-    if (answer == MAYBE &&
-        event_skim(at->body + at->row->offset, at->body_size - at->row->offset, &event) >= 0) {
-        scan_facts(at, &event, &facts);
-        answer = predicate_ask(counted, &facts);
-    }
-    return answer == ALWAYS;
-}
-
 bool hot_add(struct hot *hot, const struct scan_at *at)
 {
     const struct scan_segment *segment = at->segment;
@@ -223,11 +205,11 @@ bool hot_add(struct hot *hot, const struct scan_at *at)
     case EVENT_CALL:
     case EVENT_RESUME:
     case EVENT_THROW:
-        return enter(hot->last_run, hot->last, at->row, is_counted(hot->counted, at));
+        return enter(hot->last_run, hot->last, at->row, scan_meets(at, hot->counted));
     case EVENT_RETURN:
     case EVENT_EXCEPTION:
     case EVENT_YIELD:
-        return leave(hot->last_run, hot->last, at->row, is_counted(hot->counted, at));
+        return leave(hot->last_run, hot->last, at->row, scan_meets(at, hot->counted));
     case EVENT_LOST: /* the lost events are not known */
         cut(hot->last_run, hot->last, 0);
         return true;

@@ -15,6 +15,7 @@ struct frame {
     int64_t start;     /* ns; if it is known */
     /* the line that runs in it */
     uint32_t line;     /* 1 + its place in run_lines.lines; 0: none, or not known */
+    bool counts;
     bool goes_on;      /* it ran before the function was suspended */
     bool hides;        /* something in it took nobody knows how long */
     int64_t line_start, called; /* ns; those spent in its callees */
@@ -26,7 +27,7 @@ struct stack {
     const struct run_thread *thread;
     struct frame *frames;  /* of rising depth, not every one */
     size_t count, capacity;
-    struct map active;     /* by frame.line: 1 + the number of frames in which it runs */
+    struct map active;     /* by frame.line: 1 + the number of frames in which it runs and counts */
 };
 
 struct run_lines {
@@ -41,14 +42,15 @@ struct run_lines {
 };
 
 struct line_times {
+    const struct predicate *counted;
     struct run_lines *runs;
     struct run_lines *last_run; /* of the event before, and mostly of this one */
     struct stack *last;
     struct line_time *result;
 };
 
-/* The suspended calls of a function: WAITS, their number, and the line of them all (frame.line), or
- * 0. */
+/* The suspended calls of a function: WAITS, their number, and the line of them all, or 0. The line
+ * is frame.line twice, and 1 more if it counts. */
 #define WAITS (UINT64_C(1) << 63)
 enum { WAITING_BITS = 32 };
 static const uint64_t WAITING_MOST = INT32_MAX;
@@ -83,13 +85,15 @@ static struct stack *find_stack(struct run_lines *lines, const struct run_thread
 
 /* ---- the line that runs in a function ---- */
 
-static bool begin_line(struct stack *stack, struct frame *frame, uint32_t line, int64_t time, bool goes_on)
+static bool begin_line(struct stack *stack, struct frame *frame, uint32_t line, bool counts, int64_t time,
+                       bool goes_on)
 {
     uint64_t *active = map_put(&stack->active, line, 1);
     if (!active)
         return false;
-    ++*active;
+    *active += counts;
     frame->line = line;
+    frame->counts = counts;
     frame->goes_on = goes_on;
     frame->hides = false;
     frame->line_start = time;
@@ -100,24 +104,30 @@ static bool begin_line(struct stack *stack, struct frame *frame, uint32_t line, 
 /* The line ends at nobody knows what time. */
 static void forget_line(struct stack *stack, struct frame *frame)
 {
-    if (frame->line)
+    if (frame->line && frame->counts)
         map_entry(&stack->active, frame->line)->value--;
     frame->line = 0;
 }
 
-static void end_line(struct run_lines *lines, struct stack *stack, struct frame *frame, int64_t time)
+/* Adds the run of a line that ends now. */
+static void add_line(struct run_lines *lines, struct stack *stack, const struct frame *frame, int64_t time)
 {
-    if (!frame->line)
-        return;
     struct line_time *line = &lines->lines[frame->line - 1];
     int64_t took = saturate_subtract(time, frame->line_start);
     int64_t own = saturate_subtract(took, frame->called);
+
     if (!frame->hides && own > 0)
         line->own = saturate_add(line->own, own);
     if (map_get(&stack->active, frame->line) == 2)
         line->total = saturate_add(line->total, took);
     line->durations = saturate_add(line->durations, took);
     line->timed += !frame->goes_on;
+}
+
+static void end_line(struct run_lines *lines, struct stack *stack, struct frame *frame, int64_t time)
+{
+    if (frame->line && frame->counts)
+        add_line(lines, stack, frame, time);
     forget_line(stack, frame);
 }
 
@@ -128,7 +138,7 @@ static uint32_t find_line(struct run_lines *lines, uint32_t code, uint32_t line)
     if (!place)
         return 0;
     if (*place > lines->count) {
-        if (lines->count >= UINT32_MAX - 1 ||
+        if (lines->count >= UINT32_MAX / 2 ||
             !array_reserve(&lines->lines, &lines->capacity, lines->count + 1, sizeof *lines->lines))
             return 0;
         lines->lines[lines->count++] = (struct line_time){.run = lines->run, .code = code, .line = line};
@@ -137,11 +147,11 @@ static uint32_t find_line(struct run_lines *lines, uint32_t code, uint32_t line)
 }
 
 static bool run_line(struct run_lines *lines, struct stack *stack, struct frame *frame, uint32_t line,
-                     int64_t time)
+                     bool counts, int64_t time)
 {
     end_line(lines, stack, frame, time);
-    lines->lines[line - 1].count++;
-    return begin_line(stack, frame, line, time, false);
+    lines->lines[line - 1].count += counts;
+    return begin_line(stack, frame, line, counts, time, false);
 }
 
 /* ---- open functions ---- */
@@ -178,7 +188,7 @@ static uint64_t waiting_key(const struct stack *stack, uint32_t code)
     return (uint64_t)process << 32 | code;
 }
 
-/* A function waits, in a line (0: which one is not known). */
+/* A function waits, in a line as in `waiting` (0: which one is not known). */
 static bool wait(struct run_lines *lines, const struct stack *stack, uint32_t code, uint32_t line)
 {
     uint64_t *waiting = map_put(&lines->waiting, waiting_key(stack, code), WAITS);
@@ -192,7 +202,7 @@ static bool wait(struct run_lines *lines, const struct stack *stack, uint32_t co
     return true;
 }
 
-/* The line in which a function goes on; 0: not known. */
+/* The line in which a function goes on, as in `waiting`; 0: not known. */
 static uint32_t waited(struct run_lines *lines, const struct stack *stack, uint32_t code)
 {
     uint64_t key = waiting_key(stack, code), waiting = map_get(&lines->waiting, key);
@@ -209,7 +219,7 @@ static bool enter(struct run_lines *lines, struct stack *stack, const struct sca
     if (!frame)
         return false;
     uint32_t line = row->kind == EVENT_CALL ? 0 : waited(lines, stack, row->code);
-    return !line || begin_line(stack, frame, line, row->time, true);
+    return !line || begin_line(stack, frame, line >> 1, line & 1, row->time, true);
 }
 
 /* Whether a frame is the function of an event. */
@@ -226,7 +236,7 @@ static bool leave(struct run_lines *lines, struct stack *stack, const struct sca
     cut(stack, row->depth < INT32_MAX ? row->depth + 1 : INT32_MAX);
     struct frame *frame = top(stack);
     if (is_of(frame, row)) {
-        line = frame->line;
+        line = frame->line << 1 | (frame->line && frame->counts);
         end_line(lines, stack, frame, row->time);
         if (frame->is_known)
             took = saturate_subtract(row->time, frame->start);
@@ -240,7 +250,7 @@ static bool leave(struct run_lines *lines, struct stack *stack, const struct sca
     return row->kind != EVENT_YIELD || wait(lines, stack, row->code, line);
 }
 
-static bool reach(struct run_lines *lines, struct stack *stack, const struct scan_row *row)
+static bool reach(struct run_lines *lines, struct stack *stack, const struct scan_row *row, bool counts)
 {
     cut(stack, row->depth < INT32_MAX ? row->depth + 1 : INT32_MAX);
     struct frame *frame = top(stack);
@@ -253,7 +263,7 @@ static bool reach(struct run_lines *lines, struct stack *stack, const struct sca
     uint32_t line = find_line(lines, row->code, row->line);
     if (!line)
         return false;
-    return run_line(lines, stack, frame, line, row->time);
+    return run_line(lines, stack, frame, line, counts, row->time);
 }
 
 bool line_times_add(struct line_times *times, const struct scan_at *at)
@@ -281,7 +291,7 @@ bool line_times_add(struct line_times *times, const struct scan_at *at)
     case EVENT_YIELD:
         return leave(lines, stack, row);
     case EVENT_AT_LINE:
-        return row->facts & ROW_TRAILING || reach(lines, stack, row);
+        return row->facts & ROW_TRAILING || reach(lines, stack, row, scan_meets(at, times->counted));
     case EVENT_LOST: /* the lost events are not known */
         lines->has_loss = true;
         cut(stack, 0);
@@ -318,12 +328,19 @@ bool line_times_result(struct line_times *times, const struct line_time **lines,
         return false;
     for (const struct run_lines *run = times->runs; run; run = run->next)
         for (size_t i = 0; i < run->count; i++)
-            times->result[(*count)++] = run->lines[i];
+            if (run->lines[i].count)
+                times->result[(*count)++] = run->lines[i];
     qsort(times->result, *count, sizeof *times->result, by_own_time);
     return true;
 }
 
-struct line_times *line_times_new(void) { return calloc(1, sizeof(struct line_times)); }
+struct line_times *line_times_new(const struct predicate *counted)
+{
+    struct line_times *times = calloc(1, sizeof *times);
+    if (times)
+        times->counted = counted;
+    return times;
+}
 
 void line_times_free(struct line_times *times)
 {

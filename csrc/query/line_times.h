@@ -12,7 +12,7 @@
  * A trailing event is no run: it tells what the line has changed. A duration is left out if a loss,
  * or the beginning of what is recorded, hides its start, its end, or how long a call in it took.
  *
- * No Python, no SQLite.
+ * A predicate chooses the runs: a run counts if its event meets it. No Python, no SQLite.
  */
 #ifndef PYTRACE_LINE_TIMES_H
 #define PYTRACE_LINE_TIMES_H
@@ -30,14 +30,16 @@ struct line_time {
 
 struct line_times; /* opaque */
 
-struct line_times *line_times_new(void); /* NULL: no memory */
+/* `counted`: the runs to count (NULL: all); kept by the caller until line_times_free. NULL: no
+ * memory. */
+struct line_times *line_times_new(const struct predicate *counted);
 void line_times_free(struct line_times *times); /* NULL is fine */
 
 /* Takes an event into account; they come in the order of time. False: no memory. */
 bool line_times_add(struct line_times *times, const struct scan_at *at);
 
-/* The lines that ran at all, the most own time first; no event may follow. The result lives as long
- * as `times`. False: no memory. */
+/* The lines with runs that count, the most own time first; no event may follow. The result lives as
+ * long as `times`. False: no memory. */
 bool line_times_result(struct line_times *times, const struct line_time **lines, size_t *count);
 
 #endif

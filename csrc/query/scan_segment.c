@@ -110,6 +110,23 @@ void scan_facts(const struct scan_at *at, const struct event *event, struct fact
     };
 }
 
+bool scan_meets(const struct scan_at *at, const struct predicate *predicate)
+{
+    struct facts facts;
+    struct event event;
+
+    if (!predicate)
+        return true;
+    scan_facts(at, NULL, &facts);
+    enum answer answer = predicate_ask(predicate, &facts);
+    if (answer == MAYBE &&
+        event_skim(at->body + at->row->offset, at->body_size - at->row->offset, &event) >= 0) {
+        scan_facts(at, &event, &facts);
+        answer = predicate_ask(predicate, &facts);
+    }
+    return answer == ALWAYS;
+}
+
 /* The facts of all events of the lens's segments. */
 static struct facts facts_of(const struct lens *lens, const struct required_literals *missing)
 {

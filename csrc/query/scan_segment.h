@@ -95,6 +95,9 @@ void scan_row_place(const struct level_place *place, bool known, struct scan_row
 /* The facts of one event, for predicate_ask; `event` for its arguments, or NULL. */
 void scan_facts(const struct scan_at *at, const struct event *event, struct facts *facts);
 
+/* Whether one event meets a predicate (NULL: each does). */
+bool scan_meets(const struct scan_at *at, const struct predicate *predicate);
+
 /* ---- what a scan finds in a segment ---- */
 
 /* The question; the same for all threads. */

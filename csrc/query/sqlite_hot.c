@@ -5,8 +5,8 @@
  *
  * Each query goes through all events of its runs, threads and time; hot.h says what counts.
  */
+#include "query/sqlite_counted.h"
 #include "query/sqlite_segments.h"
-#include "query/sqlite_table.h"
 SQLITE_EXTENSION_INIT3
 
 #include <stdlib.h>
@@ -25,9 +25,6 @@ struct hot_cursor {
 enum { HOT_RUN, HOT_MODULE, HOT_FUNC, HOT_FILE, HOT_LINE, HOT_CALLS, HOT_OWN, HOT_TOTAL,
        HOT_AVERAGE, HOT_LONGEST, HOT_MEDIAN, HOT_MINE, HOT_MATCH };
 
-/* Parts of a plan. */
-enum { BY_RUN = 1, BY_MATCH = 2 };
-
 static int connect(sqlite3 *db, void *trace, int count, const char *const *words, sqlite3_vtab **made,
                    char **error)
 {
@@ -39,42 +36,11 @@ static int connect(sqlite3 *db, void *trace, int count, const char *const *words
                          made);
 }
 
-/*   condition           plan          idxNum    rows are thought to be
- *   run = ?             run=?         BY_RUN    1000, at a tenth of the cost; SQLite looks at it again
- *   hot MATCH ?         hot MATCH?    BY_MATCH  1000; without it there is no plan
- *   any other           none          0         1000
- *   ORDER BY own DESC   is the order in which they come
- */
 static int best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
     static char *const plans[] = {"", "run=?", "hot MATCH?", "run=? hot MATCH?"};
-    int run = -1, match = -1, arguments = 0;
     (void)vtab;
-
-    for (int i = 0; i < info->nConstraint; i++) {
-        const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
-        if (constraint->op == SQLITE_INDEX_CONSTRAINT_MATCH && constraint->iColumn == HOT_MATCH) {
-            if (!constraint->usable || match >= 0)
-                return SQLITE_CONSTRAINT; /* nobody else can answer it */
-            match = i;
-        } else if (constraint->usable && constraint->iColumn == HOT_RUN &&
-                   constraint->op == SQLITE_INDEX_CONSTRAINT_EQ && run < 0) {
-            run = i;
-        }
-    }
-    if (run >= 0)
-        info->aConstraintUsage[run].argvIndex = ++arguments; /* no `omit`: SQLite compares, too */
-    if (match >= 0) {
-        info->aConstraintUsage[match].argvIndex = ++arguments;
-        info->aConstraintUsage[match].omit = 1;
-    }
-    info->idxNum = (run >= 0 ? BY_RUN : 0) | (match >= 0 ? BY_MATCH : 0);
-    info->idxStr = plans[info->idxNum];
-    info->estimatedCost = run >= 0 ? 1e7 : 1e8;
-    info->estimatedRows = 1000;
-    if (info->nOrderBy == 1 && info->aOrderBy[0].iColumn == HOT_OWN && info->aOrderBy[0].desc)
-        info->orderByConsumed = 1;
-    return SQLITE_OK;
+    return counted_plan(info, HOT_RUN, HOT_MATCH, HOT_OWN, plans);
 }
 
 static void clear(struct hot_cursor *cursor)
@@ -125,49 +91,17 @@ static int look_through(struct hot_cursor *cursor, struct trace *trace, const st
     return answer == SCAN_NO_MEMORY ? SQLITE_NOMEM : -answer;
 }
 
-/* The events to go through: those of the runs, threads and times that a predicate has bounds of, so
- * that each call among them is seen as a whole. NULL: no memory. */
-static struct predicate *around(const struct predicate *counted, const int64_t *run)
-{
-    static const enum field fields[] = {FIELD_RUN, FIELD_TIME, FIELD_PID, FIELD_TID, FIELD_STREAM,
-                                        FIELD_PROCESS};
-    struct predicate *members[sizeof fields / sizeof *fields + 1];
-    size_t count = 0;
-
-    if (run)
-        members[count++] = predicate_range(FIELD_RUN, *run, *run);
-    for (size_t i = 0; counted && i < sizeof fields / sizeof *fields; i++) {
-        struct bounds bounds = predicate_bounds(counted, fields[i]);
-        if (bounds.low > INT64_MIN || bounds.high < INT64_MAX)
-            members[count++] = predicate_range(fields[i], bounds.low, bounds.high);
-    }
-    return predicate_group(GROUP_AND, members, count);
-}
-
 static int begin(sqlite3_vtab_cursor *base, int plan, sqlite3_value **values)
 {
     struct hot_cursor *cursor = (struct hot_cursor *)base;
+    struct predicate *around;
     int answer = trace_ready(base->pVtab);
-    int64_t run = 0;
 
     clear(cursor);
-    if (answer)
+    if (answer || (answer = counted_begin(base->pVtab, plan, values, &cursor->counted, &around)))
         return answer;
-    if (plan & BY_RUN)
-        run = sqlite3_value_int64(*values++);
-    if (plan & BY_MATCH) {
-        char message[256] = "out of memory";
-        const char *text = (const char *)sqlite3_value_text(*values);
-        cursor->counted = predicate_parse(text ? text : "", (size_t)sqlite3_value_bytes(*values), message,
-                                          sizeof message);
-        if (!cursor->counted)
-            return trace_fail(base->pVtab, message);
-    }
-    struct predicate *predicate = around(cursor->counted, plan & BY_RUN ? &run : NULL);
-    if (!predicate)
-        return SQLITE_NOMEM;
-    answer = look_through(cursor, ((struct trace_table *)base->pVtab)->trace, predicate);
-    predicate_free(predicate);
+    answer = look_through(cursor, ((struct trace_table *)base->pVtab)->trace, around);
+    predicate_free(around);
     return answer;
 }
 

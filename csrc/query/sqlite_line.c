@@ -1,11 +1,12 @@
 /* The virtual table `line`: runs and times by line, the most own time first.
  *
  *   SELECT file, line, func, count, own, total FROM line WHERE run = 1 LIMIT 20;
+ *   SELECT file, line, count, own FROM line WHERE run = 1 AND line MATCH '(= func "pay")';
  *
- * Each query goes through all events of its runs; line_times.h says what counts.
+ * Each query goes through all events of its runs, threads and time; line_times.h says what counts.
  */
+#include "query/sqlite_counted.h"
 #include "query/sqlite_segments.h"
-#include "query/sqlite_table.h"
 SQLITE_EXTENSION_INIT3
 
 #include <stdlib.h>
@@ -15,6 +16,7 @@ SQLITE_EXTENSION_INIT3
 struct line_cursor {
     sqlite3_vtab_cursor base;
     struct list list;
+    struct predicate *counted; /* NULL: all runs */
     struct line_times *times;
     const struct line_time *lines;
     size_t count, at;
@@ -22,8 +24,6 @@ struct line_cursor {
 
 enum { LINE_RUN, LINE_FILE, LINE_LINE, LINE_FUNC, LINE_MODULE, LINE_COUNT, LINE_OWN, LINE_TOTAL,
        LINE_AVERAGE, LINE_MINE };
-
-enum { BY_RUN = 1 }; /* of a plan */
 
 static int connect(sqlite3 *db, void *trace, int count, const char *const *words, sqlite3_vtab **made,
                    char **error)
@@ -36,37 +36,20 @@ static int connect(sqlite3 *db, void *trace, int count, const char *const *words
                          made);
 }
 
-/*   condition           plan     idxNum   rows are thought to be
- *   run = ?             run=?    BY_RUN   1000, at a tenth of the cost; SQLite looks at it again
- *   any other           none     0        1000
- *   ORDER BY own DESC   is the order in which they come
- */
 static int best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
+    static char *const plans[] = {"", "run=?", "line MATCH?", "run=? line MATCH?"};
     (void)vtab;
-    info->idxStr = "";
-    info->estimatedCost = 1e8;
-    info->estimatedRows = 1000;
-    for (int i = 0; i < info->nConstraint && !info->idxNum; i++) {
-        const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
-        if (constraint->usable && constraint->iColumn == LINE_RUN &&
-            constraint->op == SQLITE_INDEX_CONSTRAINT_EQ) {
-            info->aConstraintUsage[i].argvIndex = 1; /* no `omit`: SQLite compares, too */
-            info->idxNum = BY_RUN;
-            info->idxStr = "run=?";
-            info->estimatedCost = 1e7;
-        }
-    }
-    if (info->nOrderBy == 1 && info->aOrderBy[0].iColumn == LINE_OWN && info->aOrderBy[0].desc)
-        info->orderByConsumed = 1;
-    return SQLITE_OK;
+    return counted_plan(info, LINE_RUN, LINE_LINE, LINE_OWN, plans);
 }
 
 static void clear(struct line_cursor *cursor)
 {
     line_times_free(cursor->times);
+    predicate_free(cursor->counted);
     list_free(&cursor->list);
     cursor->times = NULL;
+    cursor->counted = NULL;
     cursor->count = cursor->at = 0;
 }
 
@@ -95,8 +78,9 @@ static int look_through(struct line_cursor *cursor, struct trace *trace, const s
 
     if (answer)
         return answer;
-    struct scan *scan = scan_new(predicate, cursor->list.segments, cursor->list.count, false, false, &calls);
-    cursor->times = line_times_new();
+    struct scan *scan = scan_new(predicate, cursor->list.segments, cursor->list.count, false,
+                                 cursor->counted && predicate_asks_levels(cursor->counted), &calls);
+    cursor->times = line_times_new(cursor->counted);
     answer = scan && cursor->times ? 1 : SCAN_NO_MEMORY;
     while (answer > 0 && (answer = trace_next(trace, scan, &cursor->list, &at)) > 0)
         if (!line_times_add(cursor->times, &at))
@@ -110,19 +94,14 @@ static int look_through(struct line_cursor *cursor, struct trace *trace, const s
 static int begin(sqlite3_vtab_cursor *base, int plan, sqlite3_value **values)
 {
     struct line_cursor *cursor = (struct line_cursor *)base;
-    struct predicate *predicate = NULL;
+    struct predicate *around;
     int answer = trace_ready(base->pVtab);
 
     clear(cursor);
-    if (answer)
+    if (answer || (answer = counted_begin(base->pVtab, plan, values, &cursor->counted, &around)))
         return answer;
-    if (plan & BY_RUN) {
-        int64_t run = sqlite3_value_int64(*values);
-        if (!(predicate = predicate_range(FIELD_RUN, run, run)))
-            return SQLITE_NOMEM;
-    }
-    answer = look_through(cursor, ((struct trace_table *)base->pVtab)->trace, predicate);
-    predicate_free(predicate);
+    answer = look_through(cursor, ((struct trace_table *)base->pVtab)->trace, around);
+    predicate_free(around);
     return answer;
 }
 

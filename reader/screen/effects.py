@@ -1,4 +1,5 @@
-"""Effects: values that describe actions. Commands and tasks return them, app.py performs them.
+"""Effects: values that describe actions. Commands and tasks return them, loop.py and app.py perform
+them.
 
 A task is a generator. It yields questions, and the database thread sends their answers; and it
 yields effects, which happen at once. Between two answers the screen may be drawn.
@@ -48,26 +49,31 @@ class Choice(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column. key: sorts by it. show: a value as text; without it values are texts."""
+    """A column. key: sorts by it. show: a value as text; without it values are texts. Numbers are
+    sorted with the largest first; rises: the smallest comes first, as it does of texts."""
 
     title: str
     key: str
     show: Callable[[Any], str] | None = None
+    rises: bool = False
 
 
 class Entry(NamedTuple):
     """A row: its values by column, of which None is not known; `id` tells which it is, also when
-    the list is renewed."""
+    the list is renewed. note: stands behind them, as far as there is room."""
 
     id: Hashable
     values: tuple[Any, ...]
+    note: str = ""
 
 
 class Action(NamedTuple):
-    """A key that leaves the list. do: called with the row under the cursor."""
+    """A key that leaves the list. do: called with the row under the cursor; anywhere: also where
+    there is none, with an empty one."""
 
     help: str
     do: Callable[[Entry], Result]
+    anywhere: bool = False
 
 
 class Listed(NamedTuple):

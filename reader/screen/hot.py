@@ -1,5 +1,5 @@
-"""Functions by their calls and times: the questions of the hot list. The database thread calls
-them."""
+"""Functions and lines by their calls, runs and times: the questions of the hot list. The database
+thread calls them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..rows import Run, text
 
 if TYPE_CHECKING:
+    from .. import analyse
     from ..database import Database, Parameter
     from .view import View
 
+_SOURCE = 200  # characters of a line's source
 _CODE = "CAST(module AS BLOB), CAST(func AS BLOB), CAST(file AS BLOB), line"
 
 
@@ -115,6 +117,63 @@ def calls(run: int | None, mine: bool) -> Callable[[Database], dict[Function, Ti
                     function = Function(module, func, file, line)
                     before = found[function].calls if function in found else 0
                     found[function] = Times(before + counts[number])
+        return found
+
+    return question
+
+
+# ---- lines --------------------------------------------------------------------------------
+
+
+class Line(NamedTuple):
+    """A line of a function. Names are as text."""
+
+    file: str
+    line: int
+    func: str
+    module: str
+
+
+class HotLine(NamedTuple):
+    """A line's numbers in all runs; its place and its source, for people."""
+
+    numbers: analyse.Row
+    place: str
+    source: str
+
+
+def has_lines(runs: list[Run]) -> Callable[[Database], bool]:
+    """A question: whether lines were recorded."""
+
+    def question(database: Database) -> bool:
+        from ..analyse import has_lines
+
+        return any(has_lines(database, run.id) for run in runs)
+
+    return question
+
+
+def lines(condition: str, runs: list[Run], mine: bool) -> Callable[[Database], dict[Line, HotLine]]:
+    """A question for all lines with runs that meet a condition. mine: for those of one's own
+    code."""
+
+    def question(database: Database) -> dict[Line, HotLine]:
+        from .. import analyse
+        from ..sources import Sources
+
+        found: dict[Line, HotLine] = {}
+        for run in runs:
+            sources, file, texts = Sources(database, run), "", dict[int, str]()
+            for row in sorted(analyse.lines(database, run.id, condition, mine), key=lambda row: row.file):
+                line = Line(row.file, row.line, row.func, row.module)
+                if line in found:
+                    numbers = analyse.together(found[line].numbers, row)
+                    found[line] = found[line]._replace(numbers=numbers)
+                    continue
+                if row.file != file:  # a file at a time: a recording may have thousands
+                    file, texts = row.file, dict(sources.whole(row.file).lines)
+                source = texts.get(row.line, "").strip()[:_SOURCE]
+                found[line] = HotLine(row, analyse.place(run, row), source)
         return found
 
     return question

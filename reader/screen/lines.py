@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from ..render import INDENT_MAX, SIGNS, arguments, duration, names
 from ..rows import Row, Run, Source, level_of, text
-from .text import DOTS, Line, begins, cells, chop, fitted, shown
+from .text import Line, begins, cells, fitted, fitted_end, shown
 from .view import Item
 
 TIMES = ("clock", "date", "start", "off")
@@ -169,12 +169,7 @@ class Columns:
     def _place(self, file: bytes, line: int) -> str:
         """The end of a file's path, and the line."""
         width = self._display.width("file")
-        place = f"{self._display.shown(text(file))}:{line}" if file else ""
-        beyond = cells(place) - width
-        if beyond > 0:
-            end = chop(Line(place), beyond + len(DOTS), width)
-            place = DOTS + "".join(piece for _, piece in end.runs)
-        return fitted(place, width)
+        return fitted_end(f"{self._display.shown(text(file))}:{line}" if file else "", width)
 
 
 def magnitude(ns: int) -> str:

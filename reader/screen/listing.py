@@ -1,6 +1,6 @@
 """A list as a screen of its own: rows of columns, sorted by any of them, with a bar for the size of
-each row. It is renewed in the background while it is shown. dialogs.py opens it for the effect
-ShowList, and hands it keys.
+each row, and a note behind it. It is renewed in the background while it is shown. dialogs.py opens
+it for the effect ShowList, and hands it keys.
 
 It knows neither the database nor what its rows are about.
 """
@@ -11,20 +11,24 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .effects import Entry
 from .paint import Rows
-from .text import Line, cells, fitted, shown, with_hits
+from .text import Line, cells, fitted, fitted_end, shown, with_hits
 
 if TYPE_CHECKING:
-    from .effects import Action, Column, Entry, Listed, Result
+    from .effects import Action, Column, Listed, Result
     from .search import Pattern
 
 _BAR = 16  # cells
 _FIRST = 12  # cells of the first column, at least
+_NOTE = 24  # cells of a note, at least ...
+_ROOMY = 48  # ... and beside a bar
 _GAP = "  "
 _ENDS = 1 << 30
 _LEAVING = ("q", "Q", "esc", "ctrl c", "ctrl g")
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _NOTHING = "nothing has been found"
+_NO_ROW = Entry(None, ())
 
 
 class Listing:
@@ -94,8 +98,9 @@ class Listing:
         if key in _LEAVING:
             self.done = True
         elif key in self._actions:
-            if self.current is not None:
-                self.done, self.result = True, partial(self._actions[key].do, self.current)
+            action = self._actions[key]
+            if action.anywhere or self.current is not None:
+                self.done, self.result = True, partial(action.do, self.current or _NO_ROW)
         elif key in keys:
             self._sort_by(keys.index(key))
         elif key in ("left", "right"):
@@ -129,12 +134,15 @@ class Listing:
     def _order(self) -> None:
         """Numbers begin with the largest, texts with the first of the alphabet, unknown ones
         last."""
-        at, is_text = self._sort, self._columns[self._sort].show is None
+        at, rises = self._sort, self._rises(self._sort)
         known = [entry for entry in self._entries if entry.values[at] is not None]
         unknown = [entry for entry in self._entries if entry.values[at] is None]
         unknown.sort(key=lambda entry: entry.values[1] or 0, reverse=True)
-        known.sort(key=lambda entry: entry.values[at], reverse=is_text == self._is_reversed)
+        known.sort(key=lambda entry: entry.values[at], reverse=rises == self._is_reversed)
         self._entries = known + unknown
+
+    def _rises(self, column: int) -> bool:
+        return self._columns[column].show is None or self._columns[column].rises
 
     def _type(self, key: str) -> None:
         from .search import BadPattern, Pattern
@@ -160,7 +168,8 @@ class Listing:
         count = len(self._entries)
         for way in range(count):
             place = (self._at + step + (way if step >= 0 else -way)) % count
-            if self._hits(self._first(self._entries[place])):
+            entry = self._entries[place]
+            if self._hits(self._first(entry)) or self._hits(self._note(entry)):
                 self._at = place
                 return
 
@@ -183,11 +192,10 @@ class Listing:
         seen = self._entries[self._top : self._top + page]
         widths = self._widths(width)
         rows.line(self._head(widths), "bar")
-        is_number = self._columns[self._sort].show is not None
         most = (
-            max((entry.values[self._sort] or 0 for entry in self._entries), default=0)
-            if self._sort and is_number
-            else 0
+            0
+            if self._rises(self._sort)
+            else max((entry.values[self._sort] or 0 for entry in self._entries), default=0)
         )
         for place, entry in enumerate(seen, self._top):
             rows.line(self._line(entry, widths, most), "cursor" if place == self._at else "")
@@ -200,22 +208,25 @@ class Listing:
         return rows.canvas()
 
     def _widths(self, width: int) -> list[int]:
-        """Cells of each column: those behind the first as they need, the first one what is left.
-        Columns for which there is no room are left out, and so is the bar."""
+        """Cells of each column, of the bar and of the note: the columns behind the first as they
+        need, the first one or the note what is left. What there is no room for is left out."""
         if not self._needs:
             self._needs = [
                 max([cells(column.title), *(cells(self._text(entry, place)) for entry in self._entries)])
                 for place, column in enumerate(self._columns)
             ]
         needs = self._needs
-        room, widths = width - min(needs[0], max(width // 3, _FIRST)), [0] * len(needs)
+        first = min(needs[0], max(width // 3, _FIRST))
+        room, widths = width - first, [0] * len(needs)
         for place in range(1, len(needs)):
             if needs[place] + len(_GAP) <= room:
                 widths[place] = needs[place]
                 room -= needs[place] + len(_GAP)
-        bar = _BAR + len(_GAP) if room >= _BAR + len(_GAP) else 0
-        widths[0] = width - bar - sum(each + len(_GAP) for each in widths[1:] if each)
-        return [*widths, bar]
+        has_note = room >= _NOTE + len(_GAP) and any(entry.note for entry in self._entries)
+        besides = _ROOMY + len(_GAP) if has_note else 0
+        bar = _BAR + len(_GAP) if room >= _BAR + len(_GAP) + besides else 0
+        widths[0] = first if has_note else first + room - bar
+        return [*widths, bar, room - bar - len(_GAP) if has_note else 0]
 
     def _text(self, entry: Entry, place: int) -> str:
         value, show = entry.values[place], self._columns[place].show
@@ -223,6 +234,13 @@ class Listing:
 
     def _first(self, entry: Entry) -> str:
         return self._text(entry, 0)
+
+    def _fitted(self, first: str, width: int) -> str:
+        """Of a text that is too long for the first column its beginning; of a place its end."""
+        return (fitted if self._columns[0].show is None else fitted_end)(first, width)
+
+    def _note(self, entry: Entry) -> str:
+        return shown(entry.note, self._ascii)
 
     def _head(self, widths: list[int]) -> Line:
         text, spans = "", []
@@ -236,7 +254,9 @@ class Listing:
         return Line(text, tuple(spans))
 
     def _line(self, entry: Entry, widths: list[int], most: float) -> Line:
-        text, spans = fitted(self._first(entry), widths[0]), []
+        *_, bars, rest = widths
+        text, spans = self._fitted(self._first(entry), widths[0]), []
+        hits = self._hits(text.rstrip())
         for place in range(1, len(self._columns)):
             if widths[place]:
                 cell = fitted(self._text(entry, place), widths[place], right=True)
@@ -244,11 +264,15 @@ class Listing:
                     spans.append((len(text) + len(_GAP), len(text) + len(_GAP) + len(cell), "duration"))
                 text += _GAP + cell
         value = entry.values[self._sort]
-        if widths[-1] and self._sort and most > 0 and value:
-            bar = self._bar(value / most)
+        if bars:
+            bar = self._bar(value / most) if most > 0 and value else ""
             spans.append((len(text) + len(_GAP), len(text) + len(_GAP) + len(bar), "name"))
-            text += _GAP + bar
-        hits = [hit for hit in self._hits(self._first(entry)) if hit[1] <= len(text)]
+            text += _GAP + bar.ljust(bars - len(_GAP))
+        if rest and entry.note:
+            start = len(text) + len(_GAP)
+            note = fitted(self._note(entry), rest).rstrip()
+            hits += [(start + begin, start + end) for begin, end in self._hits(note)]
+            text += _GAP + note
         return with_hits(Line(text, tuple(spans)), hits) if hits else Line(text, tuple(spans))
 
     def _bar(self, share: float) -> str:

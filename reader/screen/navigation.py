@@ -22,6 +22,7 @@ from .view import ENTERS, LEAVES, outcomes
 
 if TYPE_CHECKING:
     from ..database import Database
+    from .hot import Line
 
 _KINDS_ENTER = '(in kind "call" "resume" "throw")'
 _CO_PAUSES = 0x20 | 0x80 | 0x200  # co_flags of generators, coroutines, asynchronous generators
@@ -260,6 +261,16 @@ def next_of_function(database: Database, query: Query, row: Row, backwards: bool
     for part in (_function(row), _line(row)):
         wanted = wanted.also(part.where, *part.parameters)
     return find_first(database, wanted, position_of(row), backwards=backwards)
+
+
+def next_run(database: Database, query: Query, line: Line, row: Row | None) -> Row | None:
+    """The next time that a line ran, after an event; behind the last one, the first."""
+    ran = query.also("kind = 'line' AND line = ?", line.line)
+    for column in ("func", "module", "file"):
+        name = getattr(line, column).encode("utf-8", "surrogatepass")
+        ran = ran.also(f"{column} = {_sql(name)}")
+    after = find_first(database, ran, position_of(row)) if row is not None else None
+    return after or find_first(database, ran, None)
 
 
 def next_of_thread(database: Database, query: Query, row: Row, backwards: bool) -> Row | None:

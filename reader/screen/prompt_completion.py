@@ -159,11 +159,14 @@ def from_event(row: Row, present: str = "") -> list[tuple[str, str]]:
     return [(label, text) for text, label in offers.items()]
 
 
-def of_function(module: bytes, func: bytes, present: str = "") -> str:
-    """A filter for a function; present: a filter that is to hold, too."""
+def of_function(module: bytes, func: bytes, present: str = "", line: int | None = None) -> str:
+    """A filter for a function, or for the runs of a line of it; present: a filter that is to hold,
+    too."""
     from ..filter.parser import parse
 
     conditions = [_like("func", _pattern(func)), _like("module", _pattern(module))]
+    if line is not None:
+        conditions += [_compare("kind", "==", "line"), _compare("line", "==", line)]
     return _joined(present, parse(present).root, conditions)
 
 

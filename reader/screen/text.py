@@ -80,6 +80,15 @@ def fitted(text: str, width: int, right: bool = False) -> str:
     return space + text if right else text + space
 
 
+def fitted_end(text: str, width: int) -> str:
+    """A text in exactly `width` cells: filled up, or its end behind dots."""
+    beyond = cells(text) - width
+    if beyond > 0:
+        end = chop(Line(text), beyond + len(DOTS), width)
+        text = DOTS + "".join(piece for _, piece in end.runs)
+    return fitted(text, width)
+
+
 def chop(line: Line, left: int, width: int) -> Markup:
     """The part of a line in `width` cells from cell `left` on; it ends in dots if the line goes
     on."""

@@ -2,9 +2,11 @@
 recorded."""
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from pytracer.reader.sql_session import SqlSession
 
@@ -115,6 +117,38 @@ def test_lines(tmp_path: Path, seed: int) -> None:
     for run in (1, 2):
         assert asked(path, f"{LINES} WHERE run = ?", run) == [row for row in rows if row[0] == run]
     assert asked(path, "SELECT * FROM line WHERE run = 'x' OR run IS NULL") == []
+
+
+CONDITIONS: dict[str, Callable[[Told], bool]] = {
+    '(= func "parse")': lambda event: event.func == "parse",
+    "(= line 2)": lambda event: event.line == 2,
+    '(not (any (= value "7")))': lambda event: True,
+    "(< depth 2)": lambda event: event.depth < 2,
+    "(and (= run 2) (or (= line 1) (= depth 0)))": (
+        lambda event: event.run == 2 and (event.line == 1 or event.depth == 0)
+    ),
+    '(= kind "call")': lambda event: False,
+}
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_runs_that_meet_a_condition(tmp_path: Path, seed: int, condition: str) -> None:
+    path = tmp_path / "traces.sqlite"
+    write(path, random.Random(seed))
+    events = [Told(*row) for row in asked(path, EVENTS.format("1"))]
+    wanted = expected(events, CONDITIONS[condition])
+    rows = asked(path, f"{LINES} WHERE line MATCH ?", condition)
+    assert {(run, func, line): tuple(numbers) for run, func, line, *numbers in rows} == wanted
+    in_one = asked(path, f"{LINES} WHERE line MATCH ? AND run = 2", condition)
+    assert in_one == [row for row in rows if row[0] == 2]
+
+
+def test_a_condition_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "traces.sqlite"
+    write(path, random.Random(1))
+    with pytest.raises(apsw.SQLError, match="there is no field 'nothing'"):
+        asked(path, f"{LINES} WHERE line MATCH '(= nothing 1)'")
 
 
 # ---- one thing each ----

@@ -104,6 +104,26 @@ def test_what_is_read_stays_while_more_comes(reads: Reads, program: Program) -> 
     reader.quit()
 
 
+def test_hot_lines_grow(reads: Reads, tmp_path: Path) -> None:
+    """The list of lines is counted anew while the program runs."""
+    program = Program(tmp_path, "--lines")
+    try:
+        program.step(500)
+        reader = reads(program.database).shows("LIVE")
+        reader.press("H").shows("H: lines").press("H")
+        reader.wait(lambda screen: "500  " in _line_of(screen, "return n + 1"), "the first runs")
+        program.step(1000)
+        reader.wait(lambda screen: "1,500  " in _line_of(screen, "return n + 1"), "the other runs")
+        reader.press("q").settled().quit()
+        program.end()
+    finally:
+        program.close()
+
+
+def _line_of(screen: Reader, end: str) -> str:
+    return next((line for line in screen.lines if line.endswith(end)), "")
+
+
 def test_following_until_something_is_found(reads: Reads, program: Program) -> None:
     """ESC-F: the bell rings, and the reader stands there."""
     program.step(10)

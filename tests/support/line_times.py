@@ -7,7 +7,7 @@ sums.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -41,6 +41,7 @@ class Stretch:
     begin: int
     since: int
     goes_on: bool
+    counts: bool
     calls: list[int] = field(default_factory=list)  # ns of each call made in it
     is_blurred: bool = False
     end: int = -1
@@ -60,19 +61,19 @@ class Open:
 
 
 class _Oracle:
-    def __init__(self, events: Sequence[Told]) -> None:
-        self.events = events
+    def __init__(self, events: Sequence[Told], counts: Callable[[Told], bool]) -> None:
+        self.events, self.counts_event = events, counts
         self.stretches: dict[Line, list[Stretch]] = defaultdict(list)
         self.counts: dict[Line, int] = defaultdict(int)
-        self.waiting: dict[tuple[int, int, str], list[int]] = defaultdict(list)
+        self.waiting: dict[tuple[int, int, str], list[tuple[int, bool]]] = defaultdict(list)
         self.stacks: dict[tuple[int, int, int], list[Open]] = defaultdict(list)
         self.lossy: set[int] = set()
         for place, event in enumerate(events):
             self.take(place, event)
 
-    def start(self, place: int, event: Told, call: Open, line: int, goes_on: bool) -> None:
+    def start(self, place: int, event: Told, call: Open, line: int, goes_on: bool, counts: bool) -> None:
         call.line = line
-        call.stretch = Stretch(event[:3], place, event.time, goes_on)
+        call.stretch = Stretch(event[:3], place, event.time, goes_on, counts)
         self.stretches[event.run, call.func, line].append(call.stretch)
 
     @staticmethod
@@ -103,20 +104,21 @@ class _Oracle:
             self.drop(place, event, event.depth)
             stack.append(call := Open(event.func, event.depth, event.time))
             if event.kind != "call" and waiting:
-                is_clear = len(set(waiting)) == 1 and waiting[0] and event.run not in self.lossy
-                line = waiting.pop()
+                is_clear = len(set(waiting)) == 1 and waiting[0][0] and event.run not in self.lossy
+                line, counts = waiting.pop()
                 if is_clear:
-                    self.start(place, event, call, line, goes_on=True)
+                    self.start(place, event, call, line, goes_on=True, counts=counts)
                 elif waiting:  # which one has gone is not known: none is, until all have
-                    waiting[:] = [0] * len(waiting)
+                    waiting[:] = [(0, False)] * len(waiting)
         elif event.kind in LEAVES:
             self.drop(place, event, event.depth + 1)
             took = None
-            line = 0
+            line, counts = 0, False
             if stack and (stack[-1].depth, stack[-1].func) == (event.depth, event.func):
                 call = stack.pop()
                 self.stop(place, event, call)
-                line = call.line if call.stretch else 0
+                if call.stretch:
+                    line, counts = call.line, call.stretch.counts
                 took = None if call.since is None else event.time - call.since
             self.drop(place, event, event.depth)
             if took is None:
@@ -124,7 +126,7 @@ class _Oracle:
             elif stack and stack[-1].depth == event.depth - 1 and stack[-1].stretch:
                 stack[-1].stretch.calls.append(took)
             if event.kind == "yield":
-                waiting.append(line)
+                waiting.append((line, counts))
         elif event.kind == "line" and not event.trailing:
             self.line(place, event)
 
@@ -137,8 +139,9 @@ class _Oracle:
             stack.append(Open(event.func, event.depth, None))
         call = stack[-1]
         self.stop(place, event, call)
-        self.counts[event.run, event.func, event.line] += 1
-        self.start(place, event, call, event.line, goes_on=False)
+        counts = self.counts_event(event)
+        self.counts[event.run, event.func, event.line] += counts
+        self.start(place, event, call, event.line, goes_on=False, counts=counts)
 
 
 def _is_inner(one: Stretch, stretches: list[Stretch]) -> bool:
@@ -151,11 +154,14 @@ def _is_inner(one: Stretch, stretches: list[Stretch]) -> bool:
     )
 
 
-def expected(events: Sequence[Told]) -> dict[Line, Numbers]:
-    """The numbers of each line that ran."""
-    oracle = _Oracle(events)
+def expected(
+    events: Sequence[Told], counts: Callable[[Told], bool] = lambda event: True
+) -> dict[Line, Numbers]:
+    """The numbers of each line that ran. counts: whether a run counts that begins with an event."""
+    oracle = _Oracle(events, counts)
     found: dict[Line, Numbers] = {}
-    for line, stretches in oracle.stretches.items():
+    for line, every in oracle.stretches.items():
+        stretches = [each for each in every if each.counts]
         ended = [each for each in stretches if each.end >= 0]
         own = sum(each.took - sum(each.calls) for each in ended if not each.is_blurred)
         total = sum(each.took for each in ended if not _is_inner(each, stretches))

@@ -6,7 +6,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...query import Query
 from ...screen.effects import (
     Action,
     Column,
@@ -23,7 +22,8 @@ from ...screen.lines import clock
 from .. import state
 from ..breakpoints import Watch
 from ..history import History, quoted
-from ..moment import Argument, Moment, arguments, moments
+from ..lives import Life, life
+from ..moment import Argument, Moment, after, arguments, moments
 from ..state import Frame
 from .command import Command, Count, Group, ended, task
 from .steps import show_moment
@@ -145,20 +145,23 @@ def watch(walk: Walk, count: Count) -> Result:
 # ---- the table ----------------------------------------------------------------------------
 
 
-def table(walk: Walk, count: Count) -> ShowList:
+@task
+def table(walk: Walk, count: Count) -> Task[None]:
     """All values of the variable in this call."""
     frame, name = _variable(walk)
     if not frame.entered.enters:
         raise CommandError("the beginning of this call was removed, or lost: w goes through its lines")
+    of = yield lambda database: life(History(database, walk.run.id), frame.entered)
     columns = (Column("time", "1"), Column("line", "2", str), Column(name, "3"))
     actions = {"enter": Action("goes there", lambda entry: RunTask(_to(walk, int(str(entry.id)))))}
-    question = partial(_values, run=walk.run.id, frame=frame, name=name)
-    func = frame.entered.func
-    subject = (frame.entered.id, name)
+    question = partial(_values, life=of, name=name)
     listed = Listed(
-        subject, partial(question, most=_MOST), partial(question, most=_FIRST), "this call never sets it"
+        (of, name), partial(question, most=_MOST), partial(question, most=_FIRST), "this call never sets it"
     )
-    return ShowList("values", f"values of {name} in {func}", columns, actions, listed)
+    title = f"values of {name} in {frame.entered.func}"
+    if not of.is_whole:
+        title += ", since it went on: which generator did before is not recorded"
+    yield ShowList("values", title, columns, actions, listed)
 
 
 def _to(walk: Walk, id: int) -> Task[None]:
@@ -168,19 +171,15 @@ def _to(walk: Walk, id: int) -> Task[None]:
     yield from show_moment(walk, found)
 
 
-def _values(database: Database, run: int, frame: Frame, name: str, most: int) -> list[Entry]:
-    history, entered = History(database, run), frame.entered
-    end = history.finish(entered)
-    told = f'(and (= depth {entered.depth}) (in kind "line" "call") (any (= name {quoted(name)})))'
-    query = Query("run = ? AND stream = ? AND id >= ?", (run, entered.stream, entered.id))
-    query = query.also("time >= ? AND event MATCH ?", entered.time, told)
-    if end is not None:
-        query = query.also("time <= ?", end.time)
-    changes = moments(database, query, False, most)
+def _values(database: Database, life: Life, name: str, most: int) -> list[Entry]:
+    told = f'(and (in kind "line" "call") (any (= name {quoted(name)})))'
+    changes = moments(database, life.events.also("event MATCH ?", told), False, most)
+    lines = life.events.also("kind = 'line'")
     width = len(f"{len(changes):,}")
     found = []
     for number, change in enumerate(changes, 1):
-        line = history.setter(change, change)
+        before = moments(database, after(lines, change, True), True, 1) if change.kind == "line" else []
+        line = before[0] if before else change
         time = f"{number:>{width},}  {clock(change.time)}"
         found.append(Entry(line.id, (time, line.line, _value(arguments(database, change.id), name))))
     return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ...filter.units import duration as nanoseconds
@@ -30,6 +32,7 @@ from .finding import set_filter
 from .moving import next_of
 
 if TYPE_CHECKING:
+    from ... import analyse
     from ...database import Database
     from ...rows import Source
     from ..hot import Function, Times
@@ -41,11 +44,15 @@ _NAME = 60  # characters of a function's name in a message
 # ---- the hot list -------------------------------------------------------------------------
 
 
-def hot_list(session: Session, count: Count) -> ShowList:
-    return _hot_list(session, session.browser.view.scope is MINE)
+@task
+def hot_list(session: Session, count: Count) -> Task[None]:
+    from .. import hot
+
+    has_lines = yield hot.has_lines(session.runs_shown())
+    yield _hot_functions(session, session.browser.view.scope is MINE, has_lines)
 
 
-def _hot_list(session: Session, mine: bool) -> ShowList:
+def _hot_functions(session: Session, mine: bool, has_lines: bool) -> ShowList:
     """mine: of one's own code alone."""
     from .. import hot
 
@@ -65,26 +72,79 @@ def _hot_list(session: Session, mine: bool) -> ShowList:
     columns = (
         Column("function", "f"),
         Column("calls", "c", "{:,}".format),
-        Column("own", "o", lasting),
-        Column("total", "t", lasting),
-        Column("average", "a", lasting),
+        *_times(session),
         Column("median", "m", lasting),
         Column("longest", "l", lasting),
     )
-    actions = {
-        "enter": Action("its slowest calls", lambda entry: _slowest(session, entry)),
+    actions = {"enter": Action("its slowest calls", lambda entry: _slowest(session, entry))}
+    if has_lines:
+        actions["H"] = Action("lines", lambda entry: _hot_lines(session, mine), anywhere=True)
+    actions |= {
         "&": Action("filter", lambda entry: _only(session, entry.id)),
-        "M": Action(
-            "all functions" if mine else "own code alone", lambda entry: _hot_list(session, not mine)
-        ),
+        "M": _all_or_mine("functions", mine, lambda mine: _hot_functions(session, mine, has_lines)),
     }
-    title = "own code" if mine else "functions"
-    if view.filter is not None:
-        title += f" of: {' '.join(view.filter.text.split())}"
-    at_once = None if view.filter is not None else first
-    nothing = "nothing of your own code is known: M shows all functions" if mine and at_once else ""
-    listed = Listed((view.run, condition, mine), question, at_once, nothing)
-    return ShowList("hot", title, columns, actions, listed, sort=2)
+    listed = _listed(session, "functions", condition, mine, question, first if view.filter is None else None)
+    return ShowList("hot", _title(session, "functions", mine), columns, actions, listed, sort=2)
+
+
+def _hot_lines(session: Session, mine: bool) -> ShowList:
+    """mine: of one's own code alone."""
+    from .. import hot
+
+    condition, runs = hot.predicate(session.browser.view, list(session.runs)), session.runs_shown()
+
+    def question(database: Database) -> list[Entry]:
+        return [
+            Entry(line, ((*line[:2], of.place), *_numbers(of.numbers)), of.source)
+            for line, of in hot.lines(condition, runs, mine)(database).items()
+        ]
+
+    columns = (
+        Column("line", "f", itemgetter(2), rises=True),
+        Column("count", "c", "{:,}".format),
+        *_times(session),
+    )
+    actions = {
+        "enter": Action("its next run", lambda entry: _next_run(session, entry)),
+        "H": Action("functions", lambda entry: _hot_functions(session, mine, True), anywhere=True),
+        "&": Action("filter", lambda entry: _only_line(session, entry.id)),
+        "M": _all_or_mine("lines", mine, lambda mine: _hot_lines(session, mine)),
+    }
+    listed = _listed(session, "lines", condition, mine, question)
+    return ShowList("hot lines", _title(session, "lines", mine), columns, actions, listed, sort=2)
+
+
+def _times(session: Session) -> tuple[Column, ...]:
+    lasting = session.display.lasting
+    return Column("own", "o", lasting), Column("total", "t", lasting), Column("average", "a", lasting)
+
+
+def _numbers(row: analyse.Row) -> tuple[int | None, ...]:
+    return row.count, row.own, row.total, row.average
+
+
+def _all_or_mine(what: str, mine: bool, again: Callable[[bool], ShowList]) -> Action:
+    return Action(f"all {what}" if mine else "own code alone", lambda entry: again(not mine), anywhere=True)
+
+
+def _title(session: Session, what: str, mine: bool) -> str:
+    tree = session.browser.view.filter
+    title = f"{what} (own code)" if mine else what
+    return title if tree is None else f"{title} of: {' '.join(tree.text.split())}"
+
+
+def _listed(
+    session: Session,
+    what: str,
+    condition: str,
+    mine: bool,
+    question: Callable[[Database], list[Entry]],
+    first: Callable[[Database], list[Entry]] | None = None,
+) -> Listed:
+    view = session.browser.view
+    is_unknown = mine and view.filter is None
+    nothing = f"nothing of your own code is known: M shows all {what}" if is_unknown else ""
+    return Listed((view.run, condition, mine), question, first, nothing)
 
 
 def _only(session: Session, function: Any) -> Result:
@@ -93,6 +153,32 @@ def _only(session: Session, function: Any) -> Result:
 
     tree = session.browser.view.filter
     return set_filter(session, of_function(function.module, function.func, editable(tree) if tree else ""))
+
+
+def _only_line(session: Session, line: Any) -> Result:
+    """The runs of the line alone, among what is shown now."""
+    from ..prompt_completion import editable, of_function
+
+    tree = session.browser.view.filter
+    module, func = (name.encode("utf-8", "surrogatepass") for name in (line.module, line.func))
+    return set_filter(session, of_function(module, func, editable(tree) if tree else "", line.line))
+
+
+@task
+def _next_run(session: Session, entry: Entry) -> Task[None]:
+    """To the next time that a line ran, after the cursor; then to the first."""
+    line: Any = entry.id
+    item, events = session.browser.current, session.browser.every()
+    row = item.row if item is not None else None
+    found = yield lambda database: navigation.next_run(database, events, line, row)
+    (_, _, place), count, *_ = entry.values
+    name = _shortened(session.display.shown(place))
+    if found is None:
+        yield Say(f"the runs of {name} have been removed meanwhile")
+        return
+    times = "it ran once" if count == 1 else f"it ran {count:,} times: H, H and Enter go to the next"
+    yield Say(f"{name}: {times}")
+    yield from session.browser.go(found, True)
 
 
 @task
@@ -192,7 +278,10 @@ def _step(session: Session, calls: SlowCalls, step: int) -> Task[None]:
 
 def _name(session: Session, function: Function) -> str:
     """A function's name for a message, which has more to say."""
-    name = session.display.shown(function.name)
+    return _shortened(session.display.shown(function.name))
+
+
+def _shortened(name: str) -> str:
     return name if len(name) <= _NAME else name[: _NAME - len(DOTS)] + DOTS
 
 
@@ -269,7 +358,8 @@ SLOW = Group(
         Command(
             "hot",
             ("H",),
-            "functions by calls, own and total time, average, median, longest; Enter: its slowest calls",
+            "functions by calls, own and total time, average, median, longest; Enter: its slowest calls;"
+            " H: lines, where they were recorded",
             hot_list,
         ),
         Command(
