@@ -85,6 +85,7 @@ def continues(times: dict[str, tuple[float, int, bool]]) -> list[Row]:
     return [
         Row(f"replay: continue, million events/s, {name}", "20", "100", f"{rate:.1f}")
         for name, rate in rates.items()
+        if rate  # else it was there at once
     ]
 
 

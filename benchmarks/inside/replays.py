@@ -83,10 +83,10 @@ class Walker:
     def passed(self, one: Moment, other: Moment) -> int:
         """Events between two moments, by the rows of segments."""
         times = sorted((one.time, other.time))
+        at = "clock_epoch_ns + (segment.start - clock_epoch_units) * (clock_scale / 4294967296.0)"
         sql = (
             "SELECT coalesce(sum(count), 0) FROM segment JOIN run ON run.id = segment.run WHERE run = ?"
-            " AND clock_epoch_ns + ((segment.start - clock_epoch_units) * clock_scale >> 32) >= ?"
-            " AND clock_epoch_ns + ((segment.start - clock_epoch_units) * clock_scale >> 32) <= ?"
+            f" AND {at} BETWEEN ? AND ?"
         )
         return int(self.database.query("i", sql, (self.run.id, *times))[0][0])
 

@@ -130,9 +130,9 @@ void predicate_required_literals(const struct predicate *predicate, struct requi
 /* The bounds that a predicate sets to a field in any case: it is true of no event outside. */
 struct bounds predicate_bounds(const struct predicate *predicate, enum field field);
 
-/* Of which variables of a function a line must tell news, so that the predicate can be true of it: a
- * bit for each one's number, the last bit for all from NEWS_OTHERS on. The facts are those of the
- * function's lines. */
+/* The variables of a function of which a line must tell news, so that the predicate can be true of
+ * it: a bit for each one's number, the last bit for all from NEWS_OTHERS on. The facts are those of
+ * the function's lines. */
 #define NEWS_ALL UINT64_MAX
 #define NEWS_OTHERS 63
 uint64_t predicate_news(const struct predicate *predicate, const struct facts *facts);

@@ -19,8 +19,8 @@ struct scan_calls {
     /* A segment could not be read, or only its first `read` events could. */
     void (*damaged)(void *context, const struct scan_segment *segment, uint32_t read, const char *reason);
     void *context;
-    /* Adds further segments behind the first ones, where the scan comes to them later; *count: all so
-     * far. 1: there may be more; 0: there are no more; negative: as above. NULL: there are none. */
+    /* Adds segments behind the others, to which the scan comes later; *count: all so far. 1: there
+     * may be more; 0: there are no more; negative: as above. NULL: there are none. */
     int (*more)(void *list, size_t *count);
     void *list;
 };
@@ -30,9 +30,9 @@ struct scan;
 enum { SCAN_NO_MEMORY = -1000 };
 
 /* `segments`: in any order; sorted here, and kept by the caller until scan_free, as is `predicate`
- * (NULL: all events). With `more` they stay where they are, and are in order. levels: rows have places among the open levels, even
- * if the predicate does not ask for them. NULL: no memory. zstd_find must have said that it is
- * ready. */
+ * (NULL: all events). With `more` they stay where they are, and are in order. levels: rows have
+ * places among the open levels, even if the predicate does not ask for them. NULL: no memory.
+ * zstd_find must have said that it is ready. */
 struct scan *scan_new(const struct predicate *predicate, struct scan_segment *segments, size_t count,
                       bool descending, bool levels, const struct scan_calls *calls);
 void scan_free(struct scan *scan); /* NULL is fine */

@@ -227,7 +227,7 @@ static bool tells(const struct event *event, uint64_t news)
     return false;
 }
 
-/* False: by its line, its depth and its variables, the event cannot meet the rest of the predicate. */
+/* False: by its line, its depth and its variables, it cannot meet the rest of the predicate. */
 static bool may_be_here(const struct lens *lens, const struct rest *rest, const struct segment_event *event)
 {
     uint32_t line = event->event.line;

@@ -12,7 +12,7 @@ SQLITE_EXTENSION_INIT3
 #define EXPORTED __attribute__((visibility("default")))
 
 #define QUIET 3 /* questions of an unchanged database, until summaries are kept */
-#define LOOKED_FIRST 16 /* kept summaries that are looked at before a scan begins; then twice as many */
+#define LOOKED_FIRST 16 /* kept summaries that are looked at before a scan; then twice as many */
 #define LOOKED_MOST 4096
 
 /* ---- which there are ---------------------------------------------------------------------- */
@@ -115,7 +115,7 @@ struct question {
     int64_t first, last;
 };
 
-/* The answer for the events of some kinds, which have at least a depth; it completes their facts. */
+/* The answer for the events of some kinds, which have at least a depth. It completes the facts. */
 static enum answer ask_kinds(const struct question *question, const struct segment_summary *summary,
                              struct facts *facts, uint32_t kinds, int64_t lowest)
 {

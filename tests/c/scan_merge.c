@@ -168,8 +168,8 @@ static int count_listed(const struct predicate *predicate, bool all, bool descen
     return found;
 }
 
-/* How many events come, and that they do in order: the same, whether the segments are listed at once
- * or in portions. `stop_after`: the rest is left. */
+/* How many events come, and that they do in order: the same, if segments are listed in portions.
+ * `stop_after`: the rest is left. */
 static int count(const struct predicate *predicate, bool all, bool descending, int stop_after)
 {
     int before = fetches, damages_before = damages;
