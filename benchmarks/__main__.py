@@ -16,6 +16,7 @@ ROWS = {
     "programs": "ten programs of pyperformance: slowdown, size, the dumper's time",
     "attributes": "the same ten programs with --attributes 8",
     "lines": "the same ten programs with --lines all",
+    "c_calls": "functions in C: fib, which calls none, and a loop over len()",
     "scope": "code out of scope",
     "lost": "events lost, flat out",
     "start": "time that a recording adds to the start and end of a program",

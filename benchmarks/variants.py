@@ -43,6 +43,9 @@ WITH_ATTRIBUTES = Variant(
 )
 WITH_LINES = Variant("pytrace --lines all", module="pytracer._hook", command=(*_pytrace(), "--lines", "all"))
 OWN_LINES = Variant("pytrace --lines", module="pytracer._hook", command=(*_pytrace(), "--lines"))
+WITH_C_CALLS = Variant(
+    "pytrace --c-calls all", module="pytracer._hook", command=(*_pytrace(), "--c-calls", "all")
+)
 OUT_OF_SCOPE = Variant(
     "pytrace, out of scope",
     module="pytracer._hook",
@@ -53,9 +56,10 @@ if sys.version_info >= (3, 12):
     NOTHING = Variant("do-nothing", "noop:vectorcall")
     NOTHING_ALL = Variant("do-nothing, all events", "noop:all")
     NOTHING_LINES = Variant("do-nothing, lines", "noop:lines")
+    NOTHING_CALLS = Variant("do-nothing, calls", "noop:calls")
     NOTHINGS = (NOTHING, NOTHING_ALL, Variant("do-nothing, METH_FASTCALL", "noop:fastcall"))
 else:
-    NOTHING = NOTHING_ALL = NOTHING_LINES = Variant("do-nothing", "noop:profile")
+    NOTHING = NOTHING_ALL = NOTHING_LINES = NOTHING_CALLS = Variant("do-nothing", "noop:profile")
     NOTHINGS = (NOTHING,)
 TRACE0 = Variant("trace0", "trace0", "trace0")
 VIZTRACER = Variant("VizTracer", "viztracer", "viztracer", fewer=2)

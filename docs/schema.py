@@ -102,7 +102,7 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
             "pid": "the operating system's number of the process",
             "tid": "the operating system's number of the thread",
             "thread": "the thread's name in Python; empty if unknown",
-            "kind": "`call` `return` `exception` `yield` `resume` `throw` `raise` `log` `lost` `line`",
+            "kind": "`call` `return` `exception` `yield` `resume` `throw` `raise` `log` `lost` `line` `event`",
             "module": "`__name__` of the function's module",
             "func": "the qualified name, such as `Order.pay`; empty on `lost`, `?` if unknown",
             "file": "of the function's source",
@@ -115,6 +115,8 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
             "process": "`process.number`: the process's number in the run; NULL if unknown",
             "mine": "1: the function is of the user's own code, as `mine` in [filters.md](filters.md); else 0",
             "trailing": "1: a `line` that has run tells what it changed, as a return, yield or exception comes next; else 0, and in recordings of versions that did not tell it",
+            "layer": "`python`, `cython`, `c`, `native` or `kernel`: what the function is",
+            "cpu": "the processor on which it happened; NULL if unknown",
             "own_depth": "the number of open calls of own code around the function, as `depth` counts all; NULL if unknown",
             "near_depth": "the same with near code: own code, and what it calls directly",
             "near": "1: the function is of near code; else 0; NULL if unknown",
@@ -124,7 +126,7 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
     "argument": (
         "A row is an argument of a call, or the value of another event. These have the names\n"
         "`return value`, `yield value`, `exception`, `message` (of a log) and `count` (of a loss);\n"
-        "those of a line have the names of its variables.\n"
+        "those of a line have the names of its variables, those of an event in the kernel of its fields.\n"
         "Conditions on one row speak of the same argument. An attribute of an object is a row, too, named\n"
         "`order.user`, behind that of the argument; `pytrace --attributes` stores them.",
         {
@@ -161,6 +163,8 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
             "stream": "as in `event`",
             "process": "as in `event`",
             "mine": "as in `event`",
+            "layer": "as in `event`",
+            "cpu": "as in `event`",
         },
     ),
     "stack": (
@@ -279,7 +283,7 @@ SELECT * FROM event WHERE event MATCH '(and (like func "pay%") (any (and (= name
 
 | form | is true if |
 | --- | --- |
-| `(and X...)` `(or X...)` `(not X)` | all X are true, one X is, X is not; a comparison with a missing duration is false, and its `not` is true |
+| `(and X...)` `(or X...)` `(not X)` | all X are true, one X is, X is not; a comparison with a missing duration or processor is false, and its `not` is true |
 | `(any X)` | X is true of an argument |
 | `(= FIELD V)` `(!= FIELD V)` `(in FIELD V...)` | the field is V, is not V, is one of them; texts are compared exactly |
 | `(< FIELD N)` `(<= FIELD N)` `(> FIELD N)` `(>= FIELD N)` `(between FIELD N N)` | the number is in the range; `between` includes both ends |
@@ -289,9 +293,9 @@ SELECT * FROM event WHERE event MATCH '(and (like func "pay%") (any (and (= name
 | `(shown near)` | the same with near code: own code, and what it calls directly |
 
 Fields that are numbers:
-`id run time pid tid line depth duration mine own_depth near_depth near stream process`. Fields that
-are texts: `thread task kind module file`, `qualname` (the qualified name), `func` (the qualified
-name, or its last part). Only inside of `any`: `position` (a number), `name`, `value`, `text`,
+`id run time pid tid line depth duration mine own_depth near_depth near cpu stream process`. Fields
+that are texts: `thread task kind layer module file`, `qualname` (the qualified name), `func` (the
+qualified name, or its last part). Only inside of `any`: `position` (a number), `name`, `value`, `text`,
 `either` (value or text), `type`. Texts stand in double quotes, with `\"` and `\\`. Conditions are
 nested at most 200 deep.
 

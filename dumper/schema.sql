@@ -103,7 +103,7 @@ CREATE TABLE segment (
     lost INTEGER NOT NULL,                  -- records dropped before the first event
     size INTEGER NOT NULL,                  -- bytes of data when decompressed
     complete INTEGER NOT NULL,              -- 0: the thread still writes to this chunk
-    kinds INTEGER NOT NULL,                 -- 1 << each Event.what in it, added; 1: tasks, too
+    kinds INTEGER NOT NULL,                 -- 1 << each Event.what in it, added; 1: tasks, 4096: processors
     max_duration INTEGER NOT NULL,          -- the longest duration, clock units; 0: none is known
     kind INTEGER NOT NULL DEFAULT 0,        -- 0: events; a later version's have a count of 0
     codes BLOB NOT NULL,                    -- code objects, calls of each: csrc/format/summary.h

@@ -19,6 +19,7 @@ def start(
     value_length: int,
     attributes: int,
     lines: int,
+    c_calls: int,
     redact: str | None,
     gate: bool,
     stdlib_path: str | None,

@@ -5,6 +5,7 @@ import sys
 from .option_values import (
     read_attributes,
     read_buffer_size,
+    read_c_calls,
     read_count,
     read_event,
     read_event_count,
@@ -54,6 +55,16 @@ SETTINGS = {
             read_lines,
             "also each line of your code, or of all, and variables",
             choices=("own", "all"),
+            alone="own",
+        ),
+        Option(
+            "--c-calls",
+            "",
+            "own|all|exact",
+            "",
+            read_c_calls,
+            "also functions in C that your code calls, or all; exact: no place is switched off",
+            choices=("own", "all", "exact"),
             alone="own",
         ),
         Option(

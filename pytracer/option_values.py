@@ -91,6 +91,17 @@ def read_lines(text: str) -> str:
     raise ValueError("own (your code) or all is expected")
 
 
+def read_c_calls(text: str) -> str:
+    match text.strip().lower():
+        case "own" | "all" | "exact" as which:
+            return which
+        case "1" | "true" | "yes" | "on":
+            return "own"
+        case "" | "0" | "false" | "no" | "off":
+            return ""
+    raise ValueError("own (calls by your code), all or exact is expected")
+
+
 def read_switch(text: str) -> str:
     match text.strip().lower():
         case "1" | "true" | "yes" | "on":

@@ -22,6 +22,7 @@ ENOMEM = 12  # errno.ENOMEM, without importing errno into every program
 MADE_UP_FILES = {"-c": "<string>", "-": "<stdin>", "": "<stdin>"}
 
 LINES = ("", "own", "all")  # the setting, and the hook's number
+C_CALLS = (*LINES, "exact")
 
 told_of_forks = False
 
@@ -98,6 +99,7 @@ def begin(settings: dict[str, str], gate: bool) -> None:
         value_length=int(settings["value_length"]),
         attributes=int(settings["attributes"]),
         lines=LINES.index(settings["lines"]),
+        c_calls=C_CALLS.index(settings["c_calls"]),
         redact=settings["redact"] or None,
         gate=gate,
         stdlib_path=show_path(os.path.dirname(os.__file__)),

@@ -26,7 +26,7 @@ from .output import Output
 from .progress import Progress
 from .query import Query, as_it_is, pages
 from .render import arguments, duration
-from .rows import Row, Run, text
+from .rows import BELOW, LAYER, Row, Run, text
 from .sql_output import padded
 
 _SHOWN = 20  # functions and exceptions of each list, as text
@@ -185,7 +185,9 @@ def _raised(side: Side) -> dict[tuple[str, str, str], int]:
     query = Query("run = ? AND kind IN ('raise', 'exception')", (side.run.id,))
     for page in pages(side.database, query, as_it_is):
         for event in page:
-            _, _, _, pid, tid, _, kind, module, func, _, _, _, _, args, _ = event
+            _, _, _, pid, tid, _, kind, module, func, _, _, _, _, args, *_ = event
+            if event[LAYER] in BELOW:
+                continue
             arrives = left.pop((pid, tid), None) == args
             if kind == "exception":
                 left[pid, tid] = args
@@ -267,12 +269,12 @@ def _first_of_thread(a: Iterator[Row], b: Iterator[Row]) -> tuple[Row | None, Ro
 
 def _said(event: Row) -> tuple[object, ...]:
     """What is compared: neither times nor addresses."""
-    _, _, _, _, _, _, kind, module, func, _, _, _, _, args, _ = event
+    _, _, _, _, _, _, kind, module, func, _, _, _, _, args, *_ = event
     return kind, module, func, _ADDRESS.sub(" at 0x…", args)
 
 
 def _of_event(event: Row) -> dict[str, Any]:
-    id, _, time, _, _, _, kind, module, func, file, line, _, took, args, _ = event
+    id, _, time, _, _, _, kind, module, func, file, line, _, took, args, *_ = event
     return {
         "id": id,
         "time": time,

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 FEATURES = {
     0: ("tasks", "events say which task of asyncio or trio they are of"),
     1: ("lines", "lines and variables"),
+    2: ("layers", "C functions, native functions, the kernel"),
 }
 FIRST_REQUIRED = 32
 BITS = 63

@@ -13,13 +13,13 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from ..messages import printable
-from .rows import Row, Source, level_of, text
+from .rows import LAYER, PYTHON, Row, Source, level_of, text
 
 Renderer: TypeAlias = Callable[[Row], str]  # a line without its end
 
 KEYS = (
     "id", "run", "time", "pid", "tid", "thread", "kind", "module", "func", "file", "line", "depth",
-    "duration", "args", "task",
+    "duration", "args", "task", "layer", "cpu",
 )  # fmt: skip
 
 TASK_MAX = 24  # characters of a task's name; a longer one, as in trio, keeps its end
@@ -63,13 +63,20 @@ def json_renderer() -> Renderer:
     names = _Names(_encode)
 
     def render(event: Row) -> str:
-        id, run, time, pid, tid, thread, kind, module, func, file, line, depth, duration, args, task = event
-        of_task = f', "task": {names[task]}' if task else ""
+        (
+            id, run, time, pid, tid, thread, kind, module, func, file, line, depth, duration, args,
+            task, layer, cpu,
+        ) = event  # fmt: skip
+        more = f', "task": {names[task]}' if task else ""
+        if layer != PYTHON:
+            more += f', "layer": {names[layer]}'
+        if cpu is not None:
+            more += f', "cpu": {cpu}'
         return (
             f'{{"id": {id}, "run": {run}, "time": {time}, "pid": {pid}, "tid": {tid}, '
             f'"thread": {names[thread]}, "kind": "{kind}", "module": {names[module]}, "func": {names[func]}, '
             f'"file": {names[file]}, "line": {line}, "depth": {depth}, '
-            f'"duration": {"null" if duration is None else duration}, "args": {args}{of_task}}}'
+            f'"duration": {"null" if duration is None else duration}, "args": {args}{more}}}'
         )
 
     return render
@@ -86,10 +93,14 @@ def csv_renderer() -> Renderer:
     names = _Names(lambda name: field(printable(name)))
 
     def render(event: Row) -> str:
-        id, run, time, pid, tid, thread, kind, module, func, file, line, depth, duration, args, task = event
+        (
+            id, run, time, pid, tid, thread, kind, module, func, file, line, depth, duration, args,
+            task, layer, cpu,
+        ) = event  # fmt: skip
         return (
             f"{id},{run},{time},{pid},{tid},{names[thread]},{kind},{names[module]},{names[func]},"
-            f"{names[file]},{line},{depth},{'' if duration is None else duration},{field(args)},{names[task]}"
+            f"{names[file]},{line},{depth},{'' if duration is None else duration},{field(args)},"
+            f"{names[task]},{names[layer]},{'' if cpu is None else cpu}"
         )
 
     return render
@@ -108,12 +119,14 @@ def _values(args: str) -> list[str]:
     return [values[0]["value"] if values else "", *[f"{arg['name']}={arg['value']}" for arg in values]]
 
 
-def names(module: str, func: str) -> tuple[str, str]:
+def names(module: str, func: str, layer: str = "python") -> tuple[str, str]:
     """A function's name with its module, and the one of the lines that follow its call. Both
-    are the same where many modules have such a function: `<module>`, `<lambda>`, `__getattr__`."""
+    are the same where many modules have such a function: `<module>`, `<lambda>`, `__getattr__`.
+    What is not Python has its layer in front: `[c] builtins.len`."""
     full = f"{module}.{func}" if module else func
     is_common = func.startswith("<") or (func.startswith("__") and "." not in func)
-    return full, full if is_common else func
+    mark = "" if layer == "python" else f"[{layer}] "
+    return mark + full, mark + (full if is_common else func)
 
 
 # ---- text ---------------------------------------------------------------------------------
@@ -121,13 +134,15 @@ def names(module: str, func: str) -> tuple[str, str]:
 # the start of a line, by kind
 SIGNS = {
     "call": "->", "return": "<-", "exception": "<!", "yield": "<~", "resume": "~>", "throw": "~!",
-    "raise": "!!", "log": "--", "lost": "…", "line": "..",
+    "raise": "!!", "log": "--", "lost": "…", "line": "..", "event": "**",
 }  # fmt: skip
 # and its colour (SGR)
 _COLOURS = {
     "call": "", "return": "32", "exception": "1;31", "yield": "36", "resume": "36", "throw": "1;31",
-    "raise": "1;31", "log": "1", "lost": "1;33", "line": "2",
+    "raise": "1;31", "log": "1", "lost": "1;33", "line": "2", "event": "",
 }  # fmt: skip
+# of events that have no colour by their kind, by their layer
+_LAYER_COLOURS = {b"cython": "34", b"c": "34", b"native": "35", b"kernel": "33"}
 _DIM = "2"
 
 
@@ -157,13 +172,14 @@ class TextRenderer:
         self._show_pid = len({(source.run, source.pid) for source in sources}) > len(runs)
         self._width = min(max((len(self._name(source)) for source in sources), default=0), WIDTH_MAX)
         self._columns = lru_cache(4096)(self._column)
-        self._functions: dict[tuple[bytes, bytes], tuple[str, str]] = {}
+        self._functions: dict[tuple[bytes, bytes, bytes], tuple[str, str]] = {}
         self._second = -1
         self._clock = ""
         self._last: dict[tuple[int, int, int], tuple[str, bytes, bytes, bytes, int]] = {}
 
     def __call__(self, event: Row) -> str:
-        return self._line(event, _COLOURS[event[6]], f"{SIGNS[event[6]]} {self._what(event)}")
+        colour = _COLOURS[event[6]] or _LAYER_COLOURS.get(event[LAYER], "")
+        return self._line(event, colour, f"{SIGNS[event[6]]} {self._what(event)}")
 
     def other(self, first: Row, what: str) -> str:
         """The line of events that are not shown, of which this is the first one."""
@@ -171,7 +187,7 @@ class TextRenderer:
         return self._line(first, _DIM, what)
 
     def _line(self, event: Row, style: str, what: str) -> str:
-        _, run, at, pid, tid, thread, _, _, _, _, _, _, _, _, task = event
+        _, run, at, pid, tid, thread, _, _, _, _, _, _, _, _, task, *_ = event
         depth = level_of(event)
         second, ns = divmod(at, 1_000_000_000)
         if second != self._second:
@@ -201,18 +217,18 @@ class TextRenderer:
         pid_column = f"{pid:>7}  " if self._show_pid else ""
         return f"{run_column}{pid_column}{name:<{self._width}}  "
 
-    def _name_of(self, module: bytes, func: bytes) -> tuple[str, str]:
-        self._functions[module, func] = found = names(text(module), text(func))
+    def _name_of(self, module: bytes, func: bytes, layer: bytes) -> tuple[str, str]:
+        self._functions[module, func, layer] = found = names(text(module), text(func), text(layer))
         return found
 
     def _what(self, event: Row) -> str:
-        _, run, _, pid, tid, _, kind, module, func, file, line, depth, took, args, _ = event
+        _, run, _, pid, tid, _, kind, module, func, file, line, depth, took, args, _, layer, _ = event
         value, *values = _values(args)
         if kind == "lost":
             return f"{value or 'some'} events lost …"
         if kind == "log":
             return "  ".join([value, *values[1:]])
-        full, short = self._functions.get((module, func)) or self._name_of(module, func)
+        full, short = self._functions.get((module, func, layer)) or self._name_of(module, func, layer)
         last = self._last.get((run, pid, tid))
         self._last[run, pid, tid] = here = (kind, module, func, file, depth)
         if kind == "call":
@@ -221,6 +237,8 @@ class TextRenderer:
             return f"{full}({'…' if self._has_arguments(event) else ''})"
         if kind == "line":
             return f"{line}: {', '.join(values)}" if values else str(line)
+        if kind == "event":
+            return f"{full}: {', '.join(values)}" if values else full
         if kind == "resume":
             return full
         if kind == "throw":

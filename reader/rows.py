@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 
 class Run(NamedTuple):
@@ -34,18 +34,23 @@ class Source(NamedTuple):
 # An event: EVENT of the table `event`. Names are bytes, for `text`; args is JSON. docs/json.md says
 # the rest.
 Row: TypeAlias = (
-    "tuple[int, int, int, int, int, bytes, str, bytes, bytes, bytes, int, int, int | None, str, bytes]"
+    "tuple[int, int, int, int, int, bytes, str, bytes, bytes, bytes, int, int, int | None, str, bytes,"
+    " bytes, int | None]"
 )
 EVENT = (
     "event.id, event.run, event.time, event.pid, event.tid, CAST(event.thread AS BLOB), event.kind,"
     " CAST(event.module AS BLOB), CAST(event.func AS BLOB), CAST(event.file AS BLOB), event.line,"
-    " event.depth, event.duration, event.args, CAST(event.task AS BLOB)"
+    " event.depth, event.duration, event.args, CAST(event.task AS BLOB),"
+    " CAST(event.layer AS BLOB), event.cpu"
 )
 
 
 class Placed(
-    tuple[int, int, int, int, int, bytes, str, bytes, bytes, bytes, int, int, int | None, str, bytes]
-):
+    tuple[
+        int, int, int, int, int, bytes, str, bytes, bytes, bytes, int, int, int | None, str, bytes,
+        bytes, int | None,
+    ]
+):  # fmt: skip
     """A row that knows its place where only some code is shown. level: the number of shown calls
     around its function; hidden: it is of other code, and begins a stretch of such events."""
 
@@ -58,6 +63,11 @@ class Placed(
         placed = cls(columns[:-2])
         placed.level, placed.hidden = columns[-2], bool(columns[-1])
         return placed
+
+
+LAYER: Final = 15  # the place of an event's layer
+PYTHON = b"python"  # the usual one
+BELOW = (b"c", b"native", b"kernel")  # layers whose events tell no exception
 
 
 def level_of(row: Row) -> int:

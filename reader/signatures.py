@@ -28,10 +28,11 @@ class Signatures:
     def read(self, database: Database, run: int) -> None:
         """Adds the functions that a run has now. Raises DatabaseError."""
         highest = self._highest.get(run, 0)
+        layer = "language" if database.has_column("code", "language") else "''"  # C's tell no signature
         rows = database.query(
             "ibbbii",
             "SELECT number, CAST(module AS BLOB), CAST(func AS BLOB), CAST(file AS BLOB), line,"
-            " arguments <> '[]' FROM code WHERE run = ? AND number > ?",
+            f" arguments <> '[]' AND {layer} <> 'c' FROM code WHERE run = ? AND number > ?",
             (run, highest - _LATE),
         )
         for number, module, func, file, line, any in rows:

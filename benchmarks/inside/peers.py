@@ -13,6 +13,7 @@ CALL_EVENTS = ("PY_START", "PY_RETURN")
 # what pytrace registers
 ALL_EVENTS = (*CALL_EVENTS, "PY_RESUME", "PY_YIELD", "PY_THROW", "PY_UNWIND", "RAISE")
 LINE_EVENTS = ("PY_START", "PY_RETURN", "LINE")
+C_EVENTS = (*CALL_EVENTS, "CALL", "C_RETURN", "C_RAISE")
 
 _running: list[Any] = []  # keeps them alive
 
@@ -21,8 +22,8 @@ def start_nothing(library: str, kind: str) -> None:
     """Every call goes through callbacks that do nothing: `library`, built from noop.c.
 
     `kind`: `fastcall` or `vectorcall` for the events of calls, `all` for vectorcall with every
-    event that pytrace registers, `lines` with LINE, PY_START and PY_RETURN; on Python 3.11 always
-    PyEval_SetProfile.
+    event that pytrace registers, `lines` with LINE, PY_START and PY_RETURN, `calls` with CALL,
+    C_RETURN, C_RAISE and these two; on Python 3.11 always PyEval_SetProfile.
     """
     loader = ExtensionFileLoader("_noop", library)
     spec = spec_from_loader("_noop", loader)
@@ -37,7 +38,7 @@ def start_nothing(library: str, kind: str) -> None:
     monitoring.use_tool_id(tool, "nothing")
     callback = module.fastcall if kind == "fastcall" else module.vectorcall
     events = 0
-    for name in {"all": ALL_EVENTS, "lines": LINE_EVENTS}.get(kind, CALL_EVENTS):
+    for name in {"all": ALL_EVENTS, "lines": LINE_EVENTS, "calls": C_EVENTS}.get(kind, CALL_EVENTS):
         event = getattr(monitoring.events, name)
         monitoring.register_callback(tool, event, callback)
         events |= event

@@ -2,7 +2,7 @@
 
 Started by measure.py as `workload.py SPEC`, bare or under `pytrace`; SPEC is JSON:
 
-    workload   fib:N, objects, or NAME=PATH of a program of pyperformance
+    workload   fib:N, len:N, objects, or NAME=PATH of a program of pyperformance
     tracer     what to switch on inside this process (peers.py), or ""
     loops      how often the work is done in one measurement; 0: as often as takes `seconds`
     repeat     measurements; 0: as many as take `seconds`
@@ -26,6 +26,12 @@ def fib(n: int) -> int:
     return n if n < 2 else fib(n - 1) + fib(n - 2)
 
 
+def lengths(n: int) -> None:
+    text = "text"
+    for _ in range(n):
+        len(text)
+
+
 def find(workload: str) -> Work:
     """A function that runs a workload so many times, and returns its seconds.
 
@@ -35,6 +41,8 @@ def find(workload: str) -> Work:
     name, _, argument = workload.partition(":")
     if name == "fib":
         pyperf.Runner().bench_func(name, fib, int(argument))
+    elif name == "len":
+        pyperf.Runner().bench_func(name, lengths, int(argument))
     elif name == "objects":
         pyperf.Runner().bench_func(name, import_module("objects").trade_thousand)
     else:

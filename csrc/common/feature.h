@@ -19,9 +19,11 @@
 enum feature {
     FEATURE_TASKS = 0, /* events say which task of asyncio or trio they are of: Events.task */
     FEATURE_LINES = 1, /* lines and variables: Event.at_line */
+    FEATURE_LAYERS = 2, /* C functions, native functions, the kernel: Event.happened, Events.cpu */
 };
 
-#define FEATURES_KNOWN (UINT64_C(1) << FEATURE_TASKS | UINT64_C(1) << FEATURE_LINES)
+#define FEATURES_KNOWN                                                                               \
+    (UINT64_C(1) << FEATURE_TASKS | UINT64_C(1) << FEATURE_LINES | UINT64_C(1) << FEATURE_LAYERS)
 #define FEATURES_MADE FEATURES_KNOWN /* by the hook of this version */
 /* The highest bit is no feature: SQL's integers are signed. */
 #define FEATURES_REQUIRED UINT64_C(0x7fffffff00000000)

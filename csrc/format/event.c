@@ -14,7 +14,7 @@ const char *event_kind_name(int kind)
         [EVENT_CALL] = "call",     [EVENT_RETURN] = "return", [EVENT_EXCEPTION] = "exception",
         [EVENT_YIELD] = "yield",   [EVENT_RESUME] = "resume", [EVENT_THROW] = "throw",
         [EVENT_RAISE] = "raise",   [EVENT_LOG] = "log",       [EVENT_LOST] = "lost",
-        [EVENT_AT_LINE] = "line",
+        [EVENT_AT_LINE] = "line",  [EVENT_HAPPENED] = "event",
     };
     return kind >= 0 && kind < EVENT_KINDS ? names[kind] : NULL;
 }
@@ -299,7 +299,8 @@ static inline __attribute__((always_inline)) long decode(const uint8_t *data, si
         if (!p)
             return DECODE_MALFORMED;
         field = tag >> 3;
-        if (field <= EVENT_DEPTH || field == EVENT_AT_LINE || field == EVENT_TRAILING || field == EVENT_GENERATOR) {
+        if (field <= EVENT_DEPTH || field == EVENT_AT_LINE || field == EVENT_HAPPENED ||
+            field == EVENT_TRAILING || field == EVENT_GENERATOR) {
             if ((tag & 7) != WIRE_VARINT)
                 return DECODE_MALFORMED;
             p = wire_get_varint(p, end, &n);

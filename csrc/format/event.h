@@ -8,9 +8,10 @@
  *
  *          | 72 LEN value ... | 7a LEN name ...
  *
- * Between two records there may be an element of `Events.task`, whose events follow:
+ * Between two records there may be an element of `Events.task` or `Events.cpu`, whose events follow:
  *
  *   12 LEN name
+ *   18 CPU+1                            0: not known
  *
  * For example the call f(1, 'ab') of code 7, 300 units after the record before, in task "t":
  *
@@ -37,9 +38,14 @@
  *   0a 12  80 01 07  50 01  60 0c  90 02 01  72 02 10 0a  82 02 01 01
  *                                  ^ field 34
  *
+ * something that happened on processor 2, of code 9, with the field 5:
+ *
+ *   18 03                                processor 2
+ *   0a 09  88 01 09  50 01  72 02 10 0a
+ *
  * and a record of a later version's kind, which this version skips:
  *
- *   0a 05  88 01 07  50 01               kind 17, code 7; time 1
+ *   0a 05  90 01 07  50 01               kind 18, code 7; time 1
  *
  * No Python, no allocation, no atomics.
  */
@@ -61,14 +67,15 @@ enum event_kind {
     EVENT_LOG = 8,
     EVENT_LOST = 9,
     EVENT_AT_LINE = 16,
+    EVENT_HAPPENED = 17,
     EVENT_KNOWN_END, /* one behind the last one that this version knows */
 };
 
 enum { EVENT_KINDS = 32 }; /* the size of arrays by kind, and of masks of 1 << kind */
 
 /* Masks: the kinds that this version knows, and all possible kinds. */
-#define EVENT_KNOWN ((2u << EVENT_LOST) - (1u << EVENT_CALL) + (1u << EVENT_AT_LINE))
-#define EVENT_LATER 0xfffe0000u
+#define EVENT_KNOWN ((2u << EVENT_LOST) - (1u << EVENT_CALL) + (1u << EVENT_AT_LINE) + (1u << EVENT_HAPPENED))
+#define EVENT_LATER 0xfffc0000u
 #define EVENT_ANY (EVENT_KNOWN | EVENT_LATER)
 
 static inline bool event_is_known(enum event_kind kind) { return EVENT_KNOWN >> kind & 1; }
@@ -168,8 +175,11 @@ enum value_named { NAMED_FUNCTION, NAMED_METHOD, NAMED_BUILTIN, NAMED_CLASS, NAM
 
 #define EVENTS_EVENT 1       /* field number of Events.event */
 #define EVENTS_TASK 2        /* and of Events.task */
+#define EVENTS_CPU 3         /* and of Events.cpu */
 #define TASK_NAME_MAX 200    /* bytes of a task's name that are recorded */
 #define EVENTS_TASK_MAX (TASK_NAME_MAX + 3)
+#define EVENTS_CPU_MAX 6
+#define CPU_UNKNOWN (-1)
 #define EVENT_HEAD_MAX 64    /* bytes of a record without its values and names, at most */
 
 /* A varint field. Its number is mostly a constant for the compiler; tags from 16 on take two
@@ -199,6 +209,12 @@ static inline uint8_t *event_put_depth(uint8_t *p, int32_t depth)
 static inline uint8_t *events_put_task(uint8_t *p, const char *name, size_t size)
 {
     return wire_put_bytes(p, EVENTS_TASK, name, size);
+}
+
+/* The processor of the events that follow; CPU_UNKNOWN: not known. */
+static inline uint8_t *events_put_cpu(uint8_t *p, int32_t cpu)
+{
+    return event_put(p, EVENTS_CPU, (uint64_t)(cpu + (int64_t)1));
 }
 
 /* `record`: the position given to event_open. Returns the end of the record. */

@@ -39,6 +39,7 @@ void segment_open(struct segment_walk *walk, const uint8_t *data, size_t size, u
     walk->index = 0;
     walk->task = NULL;
     walk->task_size = 0;
+    walk->cpu = CPU_UNKNOWN;
 }
 
 /* Reads the name behind the tag at `p`. Returns the position behind it, or NULL. */
@@ -53,6 +54,17 @@ static const uint8_t *read_task(struct segment_walk *walk, const uint8_t *p)
     return p + size;
 }
 
+/* Reads the processor behind the tag at `p`. Returns the position behind it, or NULL. */
+static const uint8_t *read_cpu(struct segment_walk *walk, const uint8_t *p)
+{
+    uint64_t n;
+    p = wire_get_varint(p, walk->end, &n);
+    if (!p || n > INT32_MAX)
+        return NULL;
+    walk->cpu = (int32_t)n - 1;
+    return p;
+}
+
 int segment_pass(struct segment_walk *walk)
 {
     while (walk->next < walk->end && *walk->next != WIRE_TAG(EVENTS_EVENT, WIRE_BYTES)) {
@@ -60,12 +72,16 @@ int segment_pass(struct segment_walk *walk)
         const uint8_t *p = wire_get_tag(walk->next, walk->end, &tag);
         if (p && tag >> 3 == EVENTS_EVENT)
             break;
-        bool is_task = p && tag == WIRE_TAG(EVENTS_TASK, WIRE_BYTES);
-        if (p)
-            p = is_task ? read_task(walk, p) : wire_skip(p, walk->end, tag);
+        if (p && tag == WIRE_TAG(EVENTS_TASK, WIRE_BYTES)) {
+            p = read_task(walk, p);
+        } else if (p && tag == WIRE_TAG(EVENTS_CPU, WIRE_VARINT)) {
+            p = read_cpu(walk, p);
+        } else if (p) {
+            p = wire_skip(p, walk->end, tag);
+            walk->between++;
+        }
         if (!p)
             return DECODE_MALFORMED;
-        walk->between += !is_task;
         walk->next = p;
     }
     return 0;

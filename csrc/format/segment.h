@@ -5,7 +5,7 @@
  *
  *   0a 05  08 07  50 ac 02       call 7        time 1300, depth 2; three open behind it
  *   0a 04  08 08  50 05          call 8        time 1305, depth 3
- *   0a 05  88 01 07  50 01       kind 17       time 1306, passed over; four calls stay open
+ *   0a 05  90 01 07  50 01       kind 18       time 1306, passed over; four calls stay open
  *   0a 06  10 08  50 01  58 02   return of 8   time 1307, depth 3, took 2 units
  *   0a 06  10 07  50 01  58 08   return of 7   time 1308, depth 2, took 8 units
  *
@@ -39,6 +39,7 @@ struct segment_walk {
     uint32_t index;    /* of the next record */
     const uint8_t *task; /* name of the last record's task, in the body; NULL: none */
     uint32_t task_size;
+    int32_t cpu;         /* the last record's processor; CPU_UNKNOWN */
 };
 
 /* A record in its place. */
@@ -48,7 +49,7 @@ struct segment_event {
     uint64_t time;     /* clock units */
     int32_t depth;     /* recorded calls open above this event's function: 0 for the outermost.
                         * A call, its return, and all events in the function itself (raise,
-                        * log, line, yield), have the same. */
+                        * log, line, event, yield), have the same. */
     bool has_duration;
     uint64_t duration; /* clock units */
     const uint8_t *record; /* its start */
@@ -76,7 +77,7 @@ enum {
     EVENT_LEAVES = 1 << EVENT_RETURN | 1 << EVENT_EXCEPTION | 1 << EVENT_YIELD,
 };
 
-/* Skips elements that are no records: names of tasks, and unknown fields of `Events`. */
+/* Skips elements that are no records: names of tasks, processors, and unknown fields of `Events`. */
 int segment_pass(struct segment_walk *walk);
 
 /* segment_next, segment_skim or segment_head, depending on the decoder. */

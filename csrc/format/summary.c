@@ -278,13 +278,14 @@ static void write_open(struct summary_maker *maker, const uint8_t *open, size_t 
 
 /* The effect of an event on the open calls, in bits of summary.kinds that no kind has. */
 enum motion { ENTERS = 1 << 10, LEAVES = 1 << 11 };
-#define KINDS (EVENT_ANY | SUMMARY_TASKS)
+#define KINDS (EVENT_ANY | SUMMARY_TASKS | SUMMARY_CPUS)
 
 #define MOVES(kind, motion) [WIRE_TAG(kind, WIRE_VARINT)] = 1 << kind | (motion)
 static const uint32_t motions[256] = { /* by a record's first tag; 0: not one with a code */
     MOVES(EVENT_CALL, ENTERS),   MOVES(EVENT_RETURN, LEAVES), MOVES(EVENT_EXCEPTION, LEAVES),
     MOVES(EVENT_RESUME, ENTERS), MOVES(EVENT_YIELD, LEAVES),  MOVES(EVENT_THROW, ENTERS),
     MOVES(EVENT_RAISE, 0),       MOVES(EVENT_LOG, 0),         MOVES(EVENT_AT_LINE, 0),
+    MOVES(EVENT_HAPPENED, 0),
 };
 
 /* A varint of up to four bytes as it stands, in a word: of two numbers the larger one has the
@@ -419,18 +420,22 @@ static bool is_record(const uint8_t *p, const uint8_t *end)
     return wire_get_tag(p, end, &tag) && tag >> 3 == EVENTS_EVENT;
 }
 
-/* A field of `Events` that this version does not know is passed over. NULL: it cannot be. */
-static const uint8_t *skip_unknown(const uint8_t *p, const uint8_t *end)
+/* Passes over a field of `Events` that is no record; *kinds gets the bits of a task or a processor.
+ * NULL: it cannot be read. */
+static const uint8_t *pass_between(const uint8_t *p, const uint8_t *end, uint32_t *kinds)
 {
     uint32_t tag;
-    const uint8_t *field = wire_get_tag(p, end, &tag);
-    return field ? wire_skip(field, end, tag) : NULL;
-}
+    uint64_t cpu = 0;
 
-/* An Events.task that is not empty? */
-static bool names_task(const uint8_t *p, const uint8_t *end)
-{
-    return end - p > 1 && p[0] == WIRE_TAG(EVENTS_TASK, WIRE_BYTES) && p[1];
+    if (!(p = wire_get_tag(p, end, &tag)))
+        return NULL;
+    if (tag == WIRE_TAG(EVENTS_TASK, WIRE_BYTES))
+        *kinds |= p < end && *p ? SUMMARY_TASKS : 0;
+    if (tag != WIRE_TAG(EVENTS_CPU, WIRE_VARINT))
+        return wire_skip(p, end, tag);
+    p = wire_get_varint(p, end, &cpu);
+    *kinds |= cpu ? SUMMARY_CPUS : 0;
+    return cpu <= INT32_MAX ? p : NULL;
 }
 
 /* Any record. Returns the position behind it; NULL if it cannot be read. */
@@ -482,8 +487,7 @@ bool summary_make(struct summary_maker *maker, const uint8_t *body, size_t size,
                 take_duration(&tally, event.has_elapsed ? event.elapsed : event.time);
             memory = count(maker, event.code, motion >> EVENT_CALL & 1);
         } else {
-            tally.kinds |= names_task(p, end) ? SUMMARY_TASKS : 0;
-            if (!(p = skip_unknown(p, end)))
+            if (!(p = pass_between(p, end, &tally.kinds)))
                 break;
         }
     }

@@ -17,12 +17,13 @@
 
 #include "format/levels.h"
 
-/* Some of its events are of a task. No kind has this bit, nor the bits from 10 to 15. */
-enum { SUMMARY_TASKS = 1 };
+/* Some of its events are of a task; of some the processor is known. No kind has these bits, nor the
+ * bits from 10 to 15. */
+enum { SUMMARY_TASKS = 1, SUMMARY_CPUS = 1 << 12 };
 
 struct summary {
     int32_t max_depth;      /* largest depth of an event (as struct segment_event); 0: none */
-    uint32_t kinds;         /* 1 << kind for each kind in it, later ones too; SUMMARY_TASKS */
+    uint32_t kinds;         /* 1 << kind for each kind in it, later ones too; SUMMARY_... */
     uint64_t max_duration;  /* clock units; 0: no known duration */
     const uint8_t *codes;
     size_t codes_size;

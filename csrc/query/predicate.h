@@ -21,10 +21,11 @@ enum field {
     FIELD_MINE,      /* 1: the function is of the user's own code, else 0 */
     FIELD_TRAILING,  /* 1: a line that has run tells what it changed, else 0 */
     FIELD_OWN_DEPTH, FIELD_NEAR_DEPTH, FIELD_NEAR, /* levels.h: struct level_place */
+    FIELD_CPU,       /* the processor's number */
     FIELD_STREAM, FIELD_PROCESS, /* numbers in the run: unlike pids and tids, never used again */
     FIELD_POSITION,  /* of an argument, from 0 */
     /* texts */
-    FIELD_THREAD, FIELD_TASK, FIELD_KIND, FIELD_MODULE, FIELD_FILE,
+    FIELD_THREAD, FIELD_TASK, FIELD_KIND, FIELD_LAYER, FIELD_MODULE, FIELD_FILE,
     FIELD_QUALNAME,  /* the qualified name alone */
     FIELD_FUNC,      /* the qualified name or its last part */
     FIELD_NAME,      /* of an argument */
@@ -63,9 +64,9 @@ void predicate_free(struct predicate *predicate); /* NULL is fine */
  *   (= FIELD V) (!= FIELD V) (< FIELD N) (<= FIELD N) (> FIELD N) (>= FIELD N) (between FIELD N N)
  *   (in FIELD V…) (like FIELD "pattern") (plain FIELD) (shown own) (shown near)
  *
- * FIELD is one of id run time pid tid line depth duration mine trailing own_depth near_depth near
- * stream process position (N: a decimal integer of 64 bits), thread task kind module file qualname
- * func name value text either type ("…": UTF-8, in which \" and \\ stand for " and \). In a pattern a
+ * FIELD is one of id run time pid tid line depth duration mine trailing own_depth near_depth near cpu
+ * stream process position (N: a decimal integer of 64 bits), thread task kind layer module file
+ * qualname func name value text either type ("…": UTF-8, in which \" and \\ stand for " and \). In a pattern a
  * backslash escapes; it is written \\ in the text form. `=` on texts is exact; `plain` is a text of
  * nothing but printable ASCII. A condition on an argument outside of `any` is a mistake, and so is
  * `any` in `any`.
@@ -90,6 +91,8 @@ struct facts {
     bool has_duration, lacks_duration;  /* ... whether some may have one; some may have none */
     struct bounds own_depth, near_depth, near; /* of those whose open levels are known ... */
     bool has_levels, lacks_levels;      /* ... whether some may be so; some may not */
+    struct bounds cpu;                  /* of those where it is known ... */
+    bool has_cpu, lacks_cpu;            /* ... whether it may be, of some; may not, of some */
     enum answer shown[VIEWS];
     struct bounds trailing;
     struct bounds line;                 /* as the column: the code's unless the event has one */

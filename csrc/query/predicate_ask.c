@@ -11,7 +11,8 @@ const struct facts facts_unknown = {
     .id = EVERYTHING, .time = EVERYTHING, .depth = EVERYTHING, .duration = EVERYTHING,
     .has_duration = true, .lacks_duration = true, .line = EVERYTHING, .stream = EVERYTHING,
     .own_depth = EVERYTHING, .near_depth = EVERYTHING, .near = {0, 1}, .trailing = {0, 1},
-    .has_levels = true, .lacks_levels = true, .shown = {MAYBE, MAYBE},
+    .has_levels = true, .lacks_levels = true, .cpu = {0, INT32_MAX}, .has_cpu = true, .lacks_cpu = true,
+    .shown = {MAYBE, MAYBE},
     .kinds = EVENT_KNOWN,
 };
 
@@ -379,6 +380,7 @@ static bool kind_may_have(const struct predicate *predicate, const struct facts 
 
     switch (kind) {
     case EVENT_CALL:
+    case EVENT_HAPPENED:
         if (!code)
             return ask_named(predicate, facts, argument, 0, UINT32_MAX, unknown) != NEVER;
         for (uint32_t i = 0; i < code->argument_count; i++)
@@ -511,6 +513,9 @@ static enum answer any_of_attributes(const struct predicate *predicate, const st
     return answer;
 }
 
+/* The kinds whose values have names that their code tells. */
+static const uint32_t named_by_code = 1u << EVENT_CALL | 1u << EVENT_AT_LINE | 1u << EVENT_HAPPENED;
+
 static enum answer any_of_event(const struct predicate *predicate, const struct facts *facts)
 {
     const struct event *event = facts->event;
@@ -518,7 +523,7 @@ static enum answer any_of_event(const struct predicate *predicate, const struct 
     enum answer answer = NEVER;
     struct argument argument;
     bool more_names = event->kind == EVENT_LOG, is_line = event->kind == EVENT_AT_LINE;
-    bool is_named = facts->code || (event->kind != EVENT_CALL && !is_line);
+    bool is_named = facts->code || !(named_by_code >> event->kind & 1);
     struct event_variables variables = {.changed = UINT32_MAX};
 
     if (is_line)
@@ -572,14 +577,20 @@ __attribute__((noinline)) enum answer predicate_ask_any(const struct predicate *
 static const uint32_t with_duration = 1u << EVENT_RETURN | 1u << EVENT_EXCEPTION | 1u << EVENT_YIELD;
 static const uint32_t with_line = 1u << EVENT_RAISE | 1u << EVENT_LOG | 1u << EVENT_AT_LINE;
 
+/* A number that some have, and some may lack. */
+static enum answer ask_known(const struct predicate *predicate, bool has, bool lacks, struct bounds bounds)
+{
+    if (!has)
+        return NEVER;
+    enum answer answer = ask_bounds(predicate, bounds);
+    return answer == ALWAYS && lacks ? MAYBE : answer;
+}
+
 /* A number that follows from the open levels. */
 static enum answer ask_levels(const struct predicate *predicate, const struct facts *facts,
                               struct bounds bounds)
 {
-    if (!facts->has_levels)
-        return NEVER;
-    enum answer answer = ask_bounds(predicate, bounds);
-    return answer == ALWAYS && facts->lacks_levels ? MAYBE : answer;
+    return ask_known(predicate, facts->has_levels, facts->lacks_levels, bounds);
 }
 
 /* Events of own code are shown in any case, and so are losses. */
@@ -593,8 +604,6 @@ static enum answer ask_shown(const struct predicate *predicate, const struct fac
 static enum answer ask_number(const struct predicate *predicate, const struct facts *facts,
                               const struct argument *argument)
 {
-    enum answer answer;
-
     switch (predicate->field) {
     case FIELD_ID:
         return ask_bounds(predicate, facts->id);
@@ -626,6 +635,8 @@ static enum answer ask_number(const struct predicate *predicate, const struct fa
         return ask_levels(predicate, facts, facts->near_depth);
     case FIELD_NEAR:
         return ask_levels(predicate, facts, facts->near);
+    case FIELD_CPU:
+        return ask_known(predicate, facts->has_cpu, facts->lacks_cpu, facts->cpu);
     case FIELD_STREAM:
         return ask_bounds(predicate, facts->stream);
     case FIELD_PROCESS:
@@ -641,8 +652,8 @@ static enum answer ask_number(const struct predicate *predicate, const struct fa
     case FIELD_DURATION:
         if (!facts->has_duration || !(facts->kinds & with_duration))
             return NEVER;
-        answer = ask_bounds(predicate, facts->duration);
-        return answer == ALWAYS && (facts->lacks_duration || facts->kinds & ~with_duration) ? MAYBE : answer;
+        return ask_known(predicate, true, facts->lacks_duration || facts->kinds & ~with_duration,
+                         facts->duration);
     default: /* FIELD_POSITION */
         return argument ? ask_bounds(predicate, argument->position) : MAYBE;
     }
@@ -658,6 +669,8 @@ static enum answer ask_text(const struct predicate *predicate, const struct fact
         return facts->thread ? ask_string(predicate, facts->thread->name) : MAYBE;
     case FIELD_TASK:
         return facts->task_known ? ask_string(predicate, facts->task) : MAYBE;
+    case FIELD_LAYER:
+        return code ? ask_string(predicate, code->layer) : MAYBE;
     case FIELD_MODULE:
         return code ? ask_string(predicate, code->module) : MAYBE;
     case FIELD_FILE:

@@ -13,8 +13,8 @@
 static uint32_t cost_of(enum op op, enum field field)
 {
     static const uint32_t costs[] = {
-        [FIELD_THREAD] = 4, [FIELD_TASK] = 4, [FIELD_KIND] = 1, [FIELD_MODULE] = 4, [FIELD_FILE] = 4,
-        [FIELD_QUALNAME] = 4, [FIELD_FUNC] = 5, [FIELD_NAME] = 5, [FIELD_VALUE] = 60,
+        [FIELD_THREAD] = 4, [FIELD_TASK] = 4, [FIELD_KIND] = 1, [FIELD_LAYER] = 4, [FIELD_MODULE] = 4,
+        [FIELD_FILE] = 4, [FIELD_QUALNAME] = 4, [FIELD_FUNC] = 5, [FIELD_NAME] = 5, [FIELD_VALUE] = 60,
         [FIELD_TEXT] = 50, [FIELD_EITHER] = 80,
         [FIELD_TYPE] = 30,
     };

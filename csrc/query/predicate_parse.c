@@ -92,10 +92,10 @@ static bool read_field(struct parser *parser, enum field *field)
         [FIELD_TID] = "tid", [FIELD_LINE] = "line", [FIELD_DEPTH] = "depth",
         [FIELD_DURATION] = "duration", [FIELD_MINE] = "mine", [FIELD_TRAILING] = "trailing",
         [FIELD_OWN_DEPTH] = "own_depth", [FIELD_NEAR_DEPTH] = "near_depth", [FIELD_NEAR] = "near",
-        [FIELD_STREAM] = "stream", [FIELD_PROCESS] = "process",
+        [FIELD_CPU] = "cpu", [FIELD_STREAM] = "stream", [FIELD_PROCESS] = "process",
         [FIELD_POSITION] = "position", [FIELD_THREAD] = "thread",
         [FIELD_TASK] = "task",
-        [FIELD_KIND] = "kind", [FIELD_MODULE] = "module", [FIELD_FILE] = "file",
+        [FIELD_KIND] = "kind", [FIELD_LAYER] = "layer", [FIELD_MODULE] = "module", [FIELD_FILE] = "file",
         [FIELD_QUALNAME] = "qualname", [FIELD_FUNC] = "func", [FIELD_NAME] = "name",
         [FIELD_VALUE] = "value", [FIELD_TEXT] = "text", [FIELD_EITHER] = "either", [FIELD_TYPE] = "type",
     };

@@ -7,6 +7,7 @@
 
 const struct run_code run_code_undefined = {
     .module = {"?", 1}, .func = {"?", 1}, .file = {"?", 1}, .last = {"?", 1},
+    .layer = LAYER_PYTHON,
 };
 
 const struct run_code *run_code_find(const struct run_definitions *run, uint32_t number)
@@ -99,7 +100,7 @@ struct string run_variable_name(const struct run_code *code, uint32_t number, bo
 struct string run_argument_name(const struct run_code *code, enum event_kind kind, uint32_t position,
                                 struct string given, char buffer[32])
 {
-    if (kind == EVENT_CALL) {
+    if (kind == EVENT_CALL || kind == EVENT_HAPPENED) {
         if (position < code->argument_count)
             return code->arguments[position];
     } else if (kind == EVENT_LOG && position) {

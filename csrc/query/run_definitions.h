@@ -10,10 +10,13 @@
 #include "format/segment.h"
 #include "query/text.h"
 
+#define LAYER_PYTHON ((struct string){"python", 6})
+
 struct run_code {
     struct string module, func, file; /* func: the qualified name */
     struct string last;               /* func's part behind the last dot */
     uint32_t line;
+    struct string layer;              /* python, cython, c, native, kernel; or of a later version */
     bool mine;                        /* of the user's own code */
     uint32_t argument_count;
     const struct string *arguments;   /* names in signature order */
@@ -58,7 +61,7 @@ const struct run_thread *run_thread_find(const struct run_definitions *run, uint
 /* The names of types for text_value and similar functions. */
 struct text_names run_type_names(const struct run_definitions *run);
 
-/* The name of an event's value number `position` (from 0). For a call it is its argument's; if the
+/* The name of an event's value number `position` (from 0). For a call or an `event` it is its argument's; if the
  * code has too few, "argument N" in `buffer`. Others are "return value", "exception", "yield
  * value"; for a log, "message" and then the names in the record. `given` is the name that
  * event_name found for this value, or empty. */

@@ -57,6 +57,7 @@ void scan_row_of(const struct scan_segment *segment, const uint8_t *body, const 
         .facts = event->event.is_trailing && event->event.kind == EVENT_AT_LINE ? ROW_TRAILING : 0,
         .task = walk->task ? (uint32_t)(walk->task - body) : 0,
         .task_size = walk->task_size,
+        .cpu = walk->cpu,
     };
 }
 
@@ -95,6 +96,9 @@ void scan_facts(const struct scan_at *at, const struct event *event, struct fact
         .near = {(row->facts & ROW_NEAR) != 0, (row->facts & ROW_NEAR) != 0},
         .has_levels = row->facts & ROW_LEVELS,
         .lacks_levels = !(row->facts & ROW_LEVELS),
+        .cpu = {row->cpu, row->cpu},
+        .has_cpu = row->cpu != CPU_UNKNOWN,
+        .lacks_cpu = row->cpu == CPU_UNKNOWN,
         .shown = {[VIEW_OWN] = from(row->facts & ROW_SHOWN << VIEW_OWN),
                   [VIEW_NEAR] = from(row->facts & ROW_SHOWN << VIEW_NEAR)},
         .line = {line, line},

@@ -50,6 +50,7 @@ struct scan_row {
     int32_t depth;
     uint32_t task;        /* offset of its task's name in the body */
     uint32_t task_size;   /* 0: it is of none */
+    int32_t cpu;          /* CPU_UNKNOWN */
     uint32_t own_depth, near_depth; /* 0 without ROW_LEVELS */
     uint8_t kind;
     uint8_t facts;        /* ROW_...; those of levels only if they were asked for */

@@ -22,8 +22,8 @@ static const char *const statements[STATEMENTS] = {
                " (SELECT count(*) FROM main.code WHERE run = ?1),"
                " (SELECT max(number) FROM main.type WHERE run = ?1),"
                " (SELECT count(*) FROM main.type WHERE run = ?1)",
-    [CODES] = "SELECT number, module, func, file, line, arguments, {code.mine|0}, {code.variables|'[]'}"
-              " FROM main.code"
+    [CODES] = "SELECT number, module, func, file, line, arguments, {code.mine|0}, {code.variables|'[]'},"
+              " {code.language|'python'} FROM main.code"
               " WHERE run = ?1",
     [THREADS] = "SELECT stream, coalesce(pid, 0), tid, name, process FROM main.thread LEFT JOIN main.process"
                 " ON process.run = thread.run AND number = process WHERE thread.run = ?1 ORDER BY stream",

@@ -186,7 +186,7 @@ static bool keep_code(struct arena *arena, sqlite3_stmt *row, struct run_code *c
     struct string json, variables;
     if (!keep_text(arena, row, 1, &code->module) || !keep_text(arena, row, 2, &code->func) ||
         !keep_text(arena, row, 3, &code->file) || !keep_text(arena, row, 5, &json) ||
-        !keep_text(arena, row, 7, &variables))
+        !keep_text(arena, row, 7, &variables) || !keep_text(arena, row, 8, &code->layer))
         return false;
     code->last = code->func;
     for (size_t i = code->func.size; i-- > 0;)
@@ -237,6 +237,7 @@ static int load_codes(struct trace *trace, int64_t run, struct names *names)
         return answer ? answer : SQLITE_NOMEM;
     names->code_count = (uint32_t)count;
     names->codes[0] = (struct run_code){.module = {"", 0}, .func = {"", 0}, .file = {"", 0}, .last = {"", 0}};
+    names->codes[0].layer = LAYER_PYTHON;
     for (size_t i = 1; i < count; i++)
         names->codes[i] = run_code_undefined;
     sqlite3_bind_int64(row, 1, run);

@@ -18,7 +18,7 @@ SQLITE_EXTENSION_INIT3
 
 enum { OF_ID, OF_RUN, OF_TIME, OF_PID, OF_TID, OF_THREAD, OF_KIND, OF_MODULE, OF_FUNC, OF_FILE, OF_LINE,
        OF_DEPTH, OF_DURATION, OF_ARGS, OF_TASK, OF_STREAM, OF_PROCESS, OF_MINE, OF_TRAILING,
-       OF_OWN_DEPTH, OF_NEAR_DEPTH, OF_NEAR, OF_MATCH, EVENT_COLUMNS };
+       OF_LAYER, OF_CPU, OF_OWN_DEPTH, OF_NEAR_DEPTH, OF_NEAR, OF_MATCH, EVENT_COLUMNS };
 
 static const struct column event_columns[] = {
     NUMBER("id", FIELD_ID), NUMBER("run", FIELD_RUN), NUMBER("time", FIELD_TIME), NUMBER("pid", FIELD_PID),
@@ -30,6 +30,8 @@ static const struct column event_columns[] = {
     {"process", "INTEGER HIDDEN", FIELD_PROCESS, false, false},
     {"mine", "INTEGER HIDDEN", FIELD_MINE, false, false},
     {"trailing", "INTEGER HIDDEN", FIELD_TRAILING, false, false},
+    {"layer", "TEXT HIDDEN", FIELD_LAYER, true, false},
+    {"cpu", "INTEGER HIDDEN", FIELD_CPU, false, false},
     {"own_depth", "INTEGER HIDDEN", FIELD_OWN_DEPTH, false, false},
     {"near_depth", "INTEGER HIDDEN", FIELD_NEAR_DEPTH, false, false},
     {"near", "INTEGER HIDDEN", FIELD_NEAR, false, false},
@@ -48,7 +50,8 @@ static const struct column argument_columns[] = {
 
 enum { CALL_OF_ID, CALL_OF_PARENT, CALL_OF_RUN, CALL_OF_TIME, CALL_OF_DURATION, CALL_OF_PID, CALL_OF_TID,
        CALL_OF_MODULE, CALL_OF_FUNC, CALL_OF_FILE, CALL_OF_LINE, CALL_OF_DEPTH, CALL_OF_OUTCOME,
-       CALL_OF_VALUE, CALL_OF_TASK, CALL_OF_STREAM, CALL_OF_PROCESS, CALL_OF_MINE, CALL_COLUMNS };
+       CALL_OF_VALUE, CALL_OF_TASK, CALL_OF_STREAM, CALL_OF_PROCESS, CALL_OF_MINE,
+       CALL_OF_LAYER, CALL_OF_CPU, CALL_COLUMNS };
 
 static const struct column call_columns[] = {
     NUMBER("id", FIELD_ID), NUMBER("parent", -1), NUMBER("run", FIELD_RUN), NUMBER("time", FIELD_TIME),
@@ -59,6 +62,8 @@ static const struct column call_columns[] = {
     {"stream", "INTEGER HIDDEN", FIELD_STREAM, false, false},
     {"process", "INTEGER HIDDEN", FIELD_PROCESS, false, false},
     {"mine", "INTEGER HIDDEN", FIELD_MINE, false, false},
+    {"layer", "TEXT HIDDEN", FIELD_LAYER, true, false},
+    {"cpu", "INTEGER HIDDEN", FIELD_CPU, false, false},
 };
 
 static const struct table tables[] = {
@@ -405,6 +410,10 @@ static int event_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
         if (row->facts & ROW_LEVELS)
             sqlite3_result_int64(context, (row->facts & ROW_NEAR) != 0);
         return SQLITE_OK;
+    case OF_CPU:
+        if (row->cpu != CPU_UNKNOWN)
+            sqlite3_result_int64(context, row->cpu);
+        return SQLITE_OK;
     case OF_ARGS:
         return result_arguments(context, cursor);
     case OF_TASK:
@@ -424,6 +433,9 @@ static int event_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
         break;
     case OF_LINE:
         sqlite3_result_int64(context, row->line ? row->line : code->line);
+        break;
+    case OF_LAYER:
+        result_string(context, code->layer);
         break;
     case OF_MINE:
         sqlite3_result_int64(context, code->mine);
@@ -469,6 +481,7 @@ static int call_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
         [CALL_OF_FILE] = OF_FILE, [CALL_OF_LINE] = OF_LINE, [CALL_OF_DEPTH] = OF_DEPTH,
         [CALL_OF_TASK] = OF_TASK,
         [CALL_OF_STREAM] = OF_STREAM, [CALL_OF_PROCESS] = OF_PROCESS, [CALL_OF_MINE] = OF_MINE,
+        [CALL_OF_LAYER] = OF_LAYER, [CALL_OF_CPU] = OF_CPU,
     };
     struct cursor *cursor = (struct cursor *)base;
     struct trace *trace = ((struct trace_table *)base->pVtab)->trace;

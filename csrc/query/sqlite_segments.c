@@ -133,7 +133,8 @@ static bool segment_of_summary(struct question *question, const struct segment_s
 {
     const struct run_definitions *run = &question->definitions->run;
     const struct segment_clock *clock = &run->clock;
-    const uint32_t inside = 1u << EVENT_RAISE | 1u << EVENT_LOG | 1u << EVENT_LOST | 1u << EVENT_AT_LINE;
+    const uint32_t inside = 1u << EVENT_RAISE | 1u << EVENT_LOG | 1u << EVENT_LOST | 1u << EVENT_AT_LINE |
+                            1u << EVENT_HAPPENED;
 
     *segment = (struct scan_segment){
         .id = summary->id,
@@ -158,6 +159,7 @@ static bool segment_of_summary(struct question *question, const struct segment_s
     facts.time = (struct bounds){segment->start, segment->end};
     facts.depth.high = summary->max_depth;
     facts.duration = (struct bounds){0, segment_duration_ns(clock, (uint64_t)summary->max_duration)};
+    facts.has_cpu = summary->kinds & SUMMARY_CPUS;
     facts.run = run;
     facts.thread = segment->thread;
     facts.stream = (struct bounds){segment->stream, segment->stream};

@@ -24,6 +24,7 @@ union place {
     union place *next;
 };
 static union place *no_info; /* places without one */
+static struct code_more *all_more;
 
 /* ---- configuration ------------------------------------------------------------------------ */
 
@@ -54,8 +55,13 @@ static void free_info(void *pointer)
     struct code_info *info = pointer;
     if (info == NULL)
         return;
-    if (info->more != NULL)
+    if (info->more != NULL) {
+        *info->more->previous = info->more->next;
+        if (info->more->next != NULL)
+            info->more->next->previous = info->more->previous;
         variables_free(info->more->variables);
+        PyMem_RawFree(info->more->sites);
+    }
     PyMem_RawFree(info->more);
     if (info->arguments != info->few)
         PyMem_RawFree(info->arguments);
@@ -121,6 +127,7 @@ int codes_configure(const struct codes_config *from)
     config.stdlib = from->stdlib;
     config.values = from->values;
     config.lines = from->lines;
+    config.c_calls = from->c_calls;
     return secrets_configure(from->redact);
 }
 
@@ -279,9 +286,16 @@ static PyObject *slot_name(PyCodeObject *code, int slot) { return PyTuple_GET_IT
 
 static struct code_more *more_of(struct code_info *info)
 {
-    if (info->more == NULL)
-        info->more = PyMem_RawCalloc(1, sizeof *info->more);
-    return info->more;
+    if (info->more != NULL || (info->more = PyMem_RawCalloc(1, sizeof *info->more)) == NULL)
+        return info->more;
+    struct code_more *more = info->more;
+    more->info = info;
+    more->next = all_more;
+    more->previous = &all_more;
+    if (all_more != NULL)
+        all_more->previous = &more->next;
+    all_more = more;
+    return more;
 }
 
 int codes_line(struct code_info *info, PyCodeObject *code, int offset)
@@ -313,17 +327,17 @@ static struct variables *variables_of(PyCodeObject *code, struct code_info *info
     struct code_more *more = more_of(info);
     if (more == NULL || (more->variables == NULL && (more->variables = variables_read(code)) == NULL))
         return NULL;
-    more->variables->owner = info;
     return more->variables;
 }
 
-void codes_forget_lines(void)
+void codes_forget_listening(void)
 {
-    for (struct variables *each = variables_first(); each != NULL; each = each->next)
-        ((struct code_info *)each->owner)->ready = false;
+    for (struct code_more *each = all_more; each != NULL; each = each->next)
+        if (each->info->lines || each->info->c_calls)
+            each->info->ready = false;
 }
 
-static void make_head(struct code_info *info)
+void codes_make_head(struct code_info *info)
 {
     uint8_t *p = event_open(info->head, EVENT_CALL, info->number);
     *p++ = WIRE_TAG(EVENT_TIME, WIRE_VARINT);
@@ -392,7 +406,8 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
     info->generator = code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
     info->coroutine = code->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR);
     info->lines = variables != NULL;
-    make_head(info);
+    info->c_calls = info->scope == SCOPE_IN && config.c_calls > (mine ? 0 : 1) && more_of(info) != NULL;
+    codes_make_head(info);
     return true;
 }
 

@@ -28,9 +28,12 @@ struct variables;
 
 /* What few code objects need. */
 struct code_more {
+    struct code_more *next, **previous; /* of all code objects */
+    struct code_info *info;  /* whose it is */
     int line, line_at;       /* codes_line's last answer, and the offset; 0: none */
     struct variables *variables; /* NULL: its lines are not recorded */
-    unsigned listening;      /* monitoring.c: when it was asked to report lines */
+    uint16_t *sites;         /* c_calls.c; NULL: none yet */
+    unsigned listening;      /* monitoring.c: when it was asked to report lines and calls */
 };
 
 /* All data for recording an event of this code; attached to the code object itself. */
@@ -39,6 +42,7 @@ struct code_info {
     uint8_t scope;           /* enum scope */
     bool resolved : 1;       /* scope has been decided */
     bool notrace : 1;        /* @notrace: stands above scope */
+    bool c_calls : 1;        /* the C functions that it calls are recorded; it has `more` */
     bool lines;              /* its lines are recorded: more->variables */
     bool catches;            /* has exception handlers */
     bool generator;          /* generator, coroutine or asynchronous generator */
@@ -61,7 +65,7 @@ struct codes_config {
     char **exclude;
     bool site_packages, stdlib;
     bool values;             /* arguments are recorded */
-    int lines;               /* of 0: nothing, 1: the user's own code, 2: all that is in scope */
+    int lines, c_calls;      /* of 0: nothing, 1: the user's own code, 2: all that is in scope */
     char *stdlib_path;
     char *own_path;          /* our package: never recorded */
     char *own_alias;         /* pytrace.py */
@@ -94,8 +98,10 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
  * the start. This keeps the answer, as a function mostly raises, awaits and logs at the same place
  * again. */
 int codes_line(struct code_info *info, PyCodeObject *code, int offset);
-/* Lines are recorded no more: a code object's next event asks again. */
-void codes_forget_lines(void);
+/* Nobody reports lines and calls any more: a code object's next event asks again. */
+void codes_forget_listening(void);
+/* Makes the start of its records, which has its number. */
+void codes_make_head(struct code_info *info);
 /* Marks a code object: neither it nor its callees are recorded. 0, or -1 with a Python
  * exception. */
 int codes_notrace(PyCodeObject *code);

@@ -135,8 +135,13 @@ static bool runs(const compat_frame *frame, const PyCodeObject *code)
 static void settle(struct thread *greenlet, const compat_frame *frame)
 {
     struct open_call *top = greenlet->top;
-    while (top > greenlet->calls + 1 && !runs(frame, top[-1].code))
-        top--;
+    for (struct open_call *call = top; call > greenlet->calls + 1; call--) {
+        if (call_is_of_c(call - 1)) /* alive as long as its caller */
+            continue;
+        if (runs(frame, call[-1].code))
+            break;
+        top = call - 1;
+    }
     if (top == greenlet->top)
         return;
     thread_seal(greenlet); /* the next chunk's header has the depth */

@@ -3,7 +3,7 @@
  *
  *   module                                     the functions for Python code
  *   monitoring (3.12+), profile (3.11)         the interpreter's reports: front ends
- *   closed                                     generators that end without an event
+ *   closed, c_calls                            generators that end without an event; functions in C
  *   hook                                       a record for each event          <- here
  *   lines, variables                           what a function does between these events
  *   records                                    a record's time, and its room in a chunk

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <signal.h>
 
+#include "record/c_calls.h"
 #include "record/define.h"
 #include "record/known.h"
 #include "record/lookup.h"
@@ -169,10 +170,11 @@ static char **text_array(PyObject *list)
 }
 
 PyDoc_STRVAR(start_doc,
-"start(*, modules, exclude, site_packages, stdlib, values, repr, value_length, attributes, lines, redact, gate,\n"
+"start(*, modules, exclude, site_packages, stdlib, values, repr, value_length, attributes, lines, c_calls, redact, gate,\n"
 "      stdlib_path, own_path, own_alias, made_up_file, directory, command, python) -> None\n\n"
 "Begins to record this process. modules, exclude: absolute paths (modules empty: everything is in\n"
-"scope). lines: 0: none, 1: those of the user's own code, 2: all. redact: POSIX extended regular expression, or None. gate: not before `site` is done. own_path,\n"
+"scope). lines, c_calls: 0: none, 1: those of the user's own code, 2: all; c_calls\n"
+"also 3: all, and no call site is ever switched off. redact: POSIX extended regular expression, or None. gate: not before `site` is done. own_path,\n"
 "own_alias: pytrace's own package and module. made_up_file: the name that the program's code has for\n"
 "a file if it has none, or None. directory: what relative file names are relative to.\n"
 "command: the arguments joined by NUL. python: its version.");
@@ -221,18 +223,18 @@ static void watch_exit(void)
     object->m_ml = &exit_method;
 }
 
-static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
+static PyObject *start(PyObject *module, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"modules",     "exclude",  "site_packages", "stdlib",    "values",
-                            "repr",        "value_length", "attributes", "lines",    "redact",    "gate",      "stdlib_path",
+                            "repr",        "value_length", "attributes", "lines",    "c_calls",  "redact",    "gate",      "stdlib_path",
                             "own_path",    "own_alias", "made_up_file", "directory", "command", "python", NULL};
     PyObject *modules, *exclude;
-    int site_packages, stdlib, values, repr, lines, gate;
+    int site_packages, stdlib, values, repr, lines, c_calls, gate;
     Py_ssize_t value_length, attributes, command_size;
     const char *redact, *stdlib_path, *own_path, *own_alias, *made_up_file, *directory, *command, *python;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$OOppppnnizpzzzzzs#s:start", names, &modules, &exclude,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$OOppppnniizpzzzzzs#s:start", names, &modules, &exclude,
                                      &site_packages, &stdlib, &values, &repr, &value_length, &attributes,
-                                     &lines, &redact, &gate,
+                                     &lines, &c_calls, &redact, &gate,
                                      &stdlib_path, &own_path, &own_alias, &made_up_file, &directory, &command, &command_size,
                                      &python))
         return NULL;
@@ -250,6 +252,7 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *ke
             .stdlib = stdlib,
             .values = values,
             .lines = lines,
+            .c_calls = c_calls,
             .stdlib_path = (char *)stdlib_path,
             .own_path = (char *)own_path,
             .own_alias = (char *)own_alias,
@@ -258,7 +261,9 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *ke
             .redact = (char *)redact,
         };
         known_prepare();
-        status = codes_init();
+        status = c_calls_configure(c_calls == 3, module);
+        if (status == 0)
+            status = codes_init();
         if (status == 0)
             status = codes_configure(&config);
         if (status == 0)

@@ -4,6 +4,7 @@
  * CPython can call. DISABLE switches an event off at its place in a code object that is out of
  * scope, which from then on runs as if nobody listened. */
 
+#include "record/c_calls.h"
 #include "record/closed.h"
 #include "record/hook.h"
 #include "record/lookup.h"
@@ -27,10 +28,11 @@ static PyTypeObject callback_type = {
 };
 
 static PyObject *disable; /* sys.monitoring.DISABLE */
+static PyObject *missing; /* sys.monitoring.MISSING */
 static int tool = -1;     /* our tool id */
 static PyObject *set_local_events; /* sys.monitoring's, whatever the program puts in its place */
 static unsigned installed; /* how often */
-static int line_events;    /* their masks */
+static int line_events, call_events; /* their masks */
 
 #define CALLBACK(name) \
     static PyObject *name(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
@@ -43,7 +45,7 @@ static __attribute__((noinline)) PyObject *wrong_arguments(void)
     return NULL;
 }
 
-static int listen_to_lines(PyCodeObject *code, struct code_more *more);
+static int listen(PyCodeObject *code, const struct code_info *info);
 
 static __attribute__((noinline)) struct code_info *prepare(PyCodeObject *code, int notrace, bool local,
                                                            struct thread **thread, PyObject **answer)
@@ -55,7 +57,7 @@ static __attribute__((noinline)) struct code_info *prepare(PyCodeObject *code, i
         compat_frame *frame = compat_current_frame();
         PyObject *globals = frame != NULL && compat_frame_runs(frame, code) ? frame->f_globals : NULL;
         info = hook_prepare(code, globals, notrace, thread, &out_of_scope);
-        if (info != NULL && info->lines && listen_to_lines(code, info->more) < 0)
+        if (info != NULL && (info->lines || info->c_calls) && listen(code, info) < 0)
             PyErr_Clear(); /* it is asked again when its calls are recorded anew */
     }
     *answer = pending != NULL ? NULL : local && out_of_scope ? disable : Py_None;
@@ -191,6 +193,46 @@ CALLBACK(on_jump) /* JUMP: code, offset, destination */
     Py_RETURN_NONE;
 }
 
+/* A bound method of something else than a Python function, which f(*args) calls: the interpreter
+ * does not tell of its end. */
+static bool ends_unseen(PyCodeObject *code, int64_t offset, PyObject *callable)
+{
+    if (LIKELY(!Py_IS_TYPE(callable, &PyMethod_Type)))
+        return false;
+    size_t at = (size_t)offset / sizeof(_Py_CODEUNIT);
+    return at >= (size_t)Py_SIZE(code) || !compat_code_is_plain_call(code, at);
+}
+
+CALLBACK(on_c_call) /* CALL: code, offset, callable, first argument */
+{
+    READY(4, 0, true);
+    int64_t offset;
+    if (UNLIKELY(!PyLong_CheckExact(args[1])))
+        return wrong_arguments();
+    if (UNLIKELY(!info->c_calls) || !compat_long_compact(args[1], &offset))
+        Py_RETURN_NONE;
+    struct c_function *function = c_calls_find(args[2]);
+    if (function == NULL || ends_unseen(code, offset, args[2]))
+        return Py_NewRef(c_calls_settled(code, info, offset, args[2]) ? disable : Py_None);
+    c_calls_mark(code, info, offset);
+    c_calls_enter(thread, code, function, args[3] != missing ? args[3] : NULL);
+    Py_RETURN_NONE;
+}
+
+CALLBACK(on_c_return) /* C_RETURN: code, offset, callable, first argument */
+{
+    READY(4, 0, false);
+    c_calls_leave(thread, code, EVENT_RETURN, record_now(thread));
+    Py_RETURN_NONE;
+}
+
+CALLBACK(on_c_raise) /* C_RAISE: the same */
+{
+    READY(4, 0, false);
+    c_calls_leave(thread, code, EVENT_EXCEPTION, record_now(thread));
+    Py_RETURN_NONE;
+}
+
 /* While `site` sets up the interpreter, this alone listens; the first event after that opens. */
 static int open_gate(void);
 
@@ -208,10 +250,13 @@ CALLBACK(on_gate) /* PY_START: code, offset */
 static const struct {
     const char *event; /* its name in sys.monitoring.events */
     vectorcallfunc callback;
+    int *local; /* the mask of local events that it belongs to; NULL: all code reports it */
 } listeners[] = {
-    {"PY_START", on_call},   {"PY_RESUME", on_resume}, {"PY_THROW", on_throw}, {"PY_RETURN", on_return},
-    {"PY_YIELD", on_yield},  {"PY_UNWIND", on_unwind}, {"RAISE", on_raise},    {"LINE", on_line},
-    {"JUMP", on_jump},
+    {"PY_START", on_call, NULL},         {"PY_RESUME", on_resume, NULL},      {"PY_THROW", on_throw, NULL},
+    {"PY_RETURN", on_return, NULL},      {"PY_YIELD", on_yield, NULL},        {"PY_UNWIND", on_unwind, NULL},
+    {"RAISE", on_raise, NULL},           {"LINE", on_line, &line_events},     {"JUMP", on_jump, &line_events},
+    {"CALL", on_c_call, &call_events},   {"C_RETURN", on_c_return, &call_events},
+    {"C_RAISE", on_c_raise, &call_events},
 };
 
 static PyObject *monitoring(void) { return PySys_GetObject("monitoring"); } /* borrowed */
@@ -274,13 +319,14 @@ static int register_callback(const char *event, vectorcallfunc function)
 
 static int set_events(int mask) { return call_monitoring("set_events", "(i)", tool, mask); }
 
-/* Events of lines are local: other code costs nothing. */
-static int listen_to_lines(PyCodeObject *code, struct code_more *more)
+/* Lines and calls are told of the code that is asked for them: other code costs nothing. */
+static int listen(PyCodeObject *code, const struct code_info *info)
 {
-    if (more->listening == installed)
+    if (info->more->listening == installed)
         return 0;
-    more->listening = installed;
-    PyObject *result = PyObject_CallFunction(set_local_events, "iOi", tool, code, line_events);
+    info->more->listening = installed;
+    int events = (info->lines ? line_events : 0) | (info->c_calls ? call_events : 0);
+    PyObject *result = PyObject_CallFunction(set_local_events, "iOi", tool, code, events);
     Py_XDECREF(result);
     return result == NULL ? -1 : 0;
 }
@@ -288,15 +334,12 @@ static int listen_to_lines(PyCodeObject *code, struct code_more *more)
 static int open_gate(void)
 {
     int all = 0;
-    line_events = 0;
+    line_events = call_events = 0;
     for (size_t i = 0; i < sizeof listeners / sizeof *listeners; i++) {
         int mask = register_callback(listeners[i].event, listeners[i].callback);
         if (mask < 0)
             return -1;
-        if (listeners[i].callback == on_line || listeners[i].callback == on_jump)
-            line_events |= mask;
-        else
-            all |= mask;
+        *(listeners[i].local != NULL ? listeners[i].local : &all) |= mask;
     }
     return set_events(all);
 }
@@ -393,6 +436,8 @@ static int install(bool gate)
     }
     if (disable == NULL && (disable = PyObject_GetAttrString(monitoring(), "DISABLE")) == NULL)
         return -1;
+    if (missing == NULL && (missing = PyObject_GetAttrString(monitoring(), "MISSING")) == NULL)
+        return -1;
     if (set_local_events == NULL &&
         (set_local_events = PyObject_GetAttrString(monitoring(), "set_local_events")) == NULL)
         return -1;
@@ -418,7 +463,7 @@ static int uninstall(void)
         return 0;
     if (set_events(0) < 0)
         return -1;
-    codes_forget_lines();
+    codes_forget_listening();
     for (size_t i = 0; i < sizeof listeners / sizeof *listeners; i++) {
         int mask = event_mask(listeners[i].event);
         if (mask < 0 || call_monitoring("register_callback", "(iO)", tool, mask, Py_None) < 0)

@@ -17,6 +17,7 @@
  * and keep the others' objects where sys.getprofile() and sys.gettrace() find them.
  */
 
+#include "record/c_calls.h"
 #include "record/hook.h"
 #include "record/lookup.h"
 #include "record/stats.h"
@@ -43,6 +44,8 @@ struct profile {
     struct code_info *info;
     uint64_t time;
     bool traced;           /* the start of the exception in that frame was recorded */
+    const PyCodeObject *caller; /* of the C function that this exception has left, too; or NULL */
+    uint64_t c_time;            /* when it did */
     PyFrameObject *thrown; /* an exception is on its way into this frame; compared only */
     PyFrameObject *last;   /* where an exception was recorded last; only for comparison */
     struct encoded seen;   /* that exception; RECORD_ROOM_FOR_VALUE bytes follow */
@@ -142,6 +145,9 @@ static __attribute__((noinline)) void record_ended(struct thread *thread, struct
     hook_leave_code(thread, code, profile->info, NULL, EVENT_EXCEPTION, exception,
                     exception == NULL && seen ? &profile->seen : NULL, profile->time);
     Py_DECREF(code);
+    if (profile->caller != NULL)
+        c_calls_leave(thread, profile->caller, EVENT_EXCEPTION, profile->c_time);
+    profile->caller = NULL;
 }
 
 /* Whether a function is called, or goes on: its RESUME tells. */
@@ -239,6 +245,38 @@ static inline void record(PyThreadState *state, PyFrameObject *frame, int what, 
     set_trace(state, ended || wants_trace(inner->previous));
 }
 
+/* A function in C is called, or has ended: arg. */
+static void record_c(PyFrameObject *frame, int what, PyObject *arg)
+{
+    compat_frame *inner = frame->f_frame;
+    PyCodeObject *code = inner->f_code;
+    struct code_info *info = codes_info(code);
+    struct profile *profile = current_thread->profile;
+    if (info == NULL || !info->ready || !info->c_calls)
+        return;
+    if (what == PyTrace_C_EXCEPTION && profile != NULL && profile->ended != NULL) {
+        profile->caller = code; /* the record waits behind that of the end which is held back */
+        profile->c_time = record_now(current_thread);
+        return;
+    }
+    if (profile != NULL && profile->ended != NULL)
+        record_ended(current_thread, profile, NULL, NULL);
+    struct thread *thread = hook_here(false);
+    if (!thread->ready)
+        return;
+    if (what != PyTrace_C_CALL) {
+        c_calls_leave(thread, code, what == PyTrace_C_RETURN ? EVENT_RETURN : EVENT_EXCEPTION, record_now(thread));
+        return;
+    }
+    struct c_function *function = c_calls_find(arg);
+    if (function == NULL)
+        return;
+    PyObject *self = PyCFunction_Check(arg) ? ((PyCFunctionObject *)arg)->m_self : NULL;
+    if (self != NULL && (((PyCFunctionObject *)arg)->m_module != NULL || PyModule_Check(self) || PyType_Check(self)))
+        self = NULL;
+    c_calls_enter(thread, code, function, self);
+}
+
 /* Recording has ended: restores this thread's former functions. */
 static __attribute__((noinline)) void withdraw(PyThreadState *state, const struct profile *profile)
 {
@@ -299,6 +337,8 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
         withdraw(state, current_thread->profile);
     else if (LIKELY(what == PyTrace_CALL || what == PyTrace_RETURN) && LIKELY(is_executed(state, frame)))
         record(state, frame, what, arg);
+    else if (what >= PyTrace_C_CALL && what <= PyTrace_C_RETURN && is_executed(state, frame))
+        record_c(frame, what, arg);
     struct profile *profile = current_thread->profile;
     if (LIKELY(profile == NULL || profile->next_profile == NULL))
         return 0;
@@ -590,7 +630,7 @@ static int install(bool gate)
 static int uninstall(void) /* the other threads' functions withdraw at their next event */
 {
     withdraw(PyThreadState_Get(), current_thread->profile);
-    codes_forget_lines();
+    codes_forget_listening();
     return 0;
 }
 

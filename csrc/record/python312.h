@@ -11,6 +11,10 @@ static inline PyCodeObject *compat_frame_code(const compat_frame *frame)
     return frame->owner == FRAME_OWNED_BY_CSTACK ? NULL : frame->f_code;
 }
 
+/* Of an instruction that has told of a call of a bound method: does it tell of its end, too? The
+ * others, f(*args), do not even tell of the call. */
+static inline int compat_code_is_plain_call(PyCodeObject *Py_UNUSED(code), size_t Py_UNUSED(at)) { return 1; }
+
 static inline PyObject *compat_running_loop(PyThreadState *Py_UNUSED(state), PyObject *kept) { return kept; }
 
 static inline const PyDictValues *compat_inline_values(PyObject *object)

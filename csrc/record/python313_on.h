@@ -22,6 +22,14 @@ static inline PyCodeObject *compat_frame_code(const compat_frame *frame)
 
 static inline const void *compat_frame_instruction(const compat_frame *frame) { return frame->instr_ptr; }
 
+/* Of an instruction that has told of a call of a bound method: does it tell of its end, too? Not
+ * if it is f(*args). */
+static inline int compat_code_is_plain_call(PyCodeObject *code, size_t at)
+{
+    int opcode = ((const _Py_CODEUNIT *)code->co_code_adaptive)[at].op.code;
+    return opcode == INSTRUMENTED_CALL || opcode == INSTRUMENTED_CALL_KW;
+}
+
 static inline PyObject *compat_running_loop(PyThreadState *state, PyObject *Py_UNUSED(kept))
 {
     return ((_PyThreadStateImpl *)state)->asyncio_running_loop;

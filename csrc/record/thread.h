@@ -14,9 +14,12 @@
 
 /* A recorded call that is open on a thread. */
 struct open_call {
-    PyCodeObject *code;
+    PyCodeObject *code; /* or a function in C, marked: see c_calls.h */
     uint64_t start;  /* clock units; 0: not known */
-    uint64_t since;  /* the same; of a generator, its last resume */
+    union {
+        uint64_t since;             /* the same; of a generator, its last resume */
+        const PyCodeObject *caller; /* of a function in C */
+    };
     void *lines;     /* see lines.c: belongs to this place, whatever call is in it; or NULL */
 };
 
@@ -56,6 +59,10 @@ struct thread {
 #endif
     struct open_call first[FIRST_CALLS];
 };
+
+#define CALL_OF_C 1 /* added to the address in `code`; compared only, it is no code object's */
+
+HOT bool call_is_of_c(const struct open_call *call) { return (uintptr_t)call->code & CALL_OF_C; }
 
 /* The recording's data for the hot path; constant while it runs. */
 struct recorder {

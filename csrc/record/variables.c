@@ -190,8 +190,6 @@ static struct walk begin_walk(PyCodeObject *code, PyObject *bytes)
 
 #define LINES_MAX (1 << 20) /* a table that claims more makes no sense */
 
-static struct variables *all_variables;
-
 /* Names that the compiler makes, and no program has. */
 static bool is_hidden(PyObject *name)
 {
@@ -337,28 +335,17 @@ struct variables *variables_read(PyCodeObject *code)
         PyMem_RawFree(maker.variables);
         return NULL;
     }
-    struct variables *variables = maker.variables;
-    variables->next = all_variables;
-    variables->previous = &all_variables;
-    if (all_variables != NULL)
-        all_variables->previous = &variables->next;
-    all_variables = variables;
-    return variables;
+    return maker.variables;
 }
 
 void variables_free(struct variables *variables)
 {
     if (variables == NULL)
         return;
-    *variables->previous = variables->next;
-    if (variables->next != NULL)
-        variables->next->previous = variables->previous;
     PyMem_RawFree(variables->lines);
     PyMem_RawFree(variables->stored);
     PyMem_RawFree(variables);
 }
-
-struct variables *variables_first(void) { return all_variables; }
 
 PyObject *variables_find_name(PyObject *mapping, PyObject *name, uint32_t *place)
 {

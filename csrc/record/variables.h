@@ -38,8 +38,6 @@ struct line_stores {
 };
 
 struct variables {
-    struct variables *next, **previous; /* of all code objects */
-    void *owner;                  /* the code's info; for who walks over all */
     uint16_t count;
     int first_line;
     uint32_t line_count;
@@ -52,9 +50,6 @@ struct variables {
 /* NULL, without an exception, if memory is short. */
 struct variables *variables_read(PyCodeObject *code);
 void variables_free(struct variables *variables);
-
-/* The first one of all, for who walks over them. */
-struct variables *variables_first(void);
 
 /* What a line stores; of an unknown line nothing. */
 static inline const struct line_stores *variables_line(const struct variables *variables, int line)

@@ -40,6 +40,7 @@ Parameter: TypeAlias = int | str
 _CONSTRAINTS_MAX = 8
 _LIST_MAX = 500  # parameters of one IN; SQLite's limit for a statement is 32766
 _PATTERN_MAX = 1000  # characters of LIKE; SQLite's limit is 50000 bytes
+_LACKED = ("duration", "cpu")  # numbers that some events do not have
 _INTEGERS = range(-(2**63), 2**63)  # SQL's; no column of an event has the first or the last
 _ENTANGLED_MAX = 100  # each `not` in alternatives about an argument doubles the predicate
 _DEPTH_MAX = 200  # PREDICATE_DEPTH_MAX in csrc/query/predicate.h
@@ -260,8 +261,8 @@ def _ordered(name: str, operator: Operator, number: int) -> str:
         below = number < 0
         if operator == "==" or (operator in ("<", "<=") and below) or (operator in (">", ">=") and not below):
             return _FALSE
-        # true of any number: of every event that has a duration
-        return f"(between duration {_INTEGERS[0]} {_INTEGERS[-1]})" if name == "duration" else _TRUE
+        # true of any number: of every event that has one
+        return f"(between {name} {_INTEGERS[0]} {_INTEGERS[-1]})" if name in _LACKED else _TRUE
     return f"({'=' if operator == '==' else operator} {name} {number})"
 
 

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from ...messages import printable
 
-KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost", "line")
+KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost", "line", "event")
 
 Sort: TypeAlias = Literal["number", "time", "duration", "text", "kind", "value", "truth"]
 Operator: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
@@ -52,6 +52,8 @@ FIELDS: dict[str, Field] = {
         Field("depth", "number", "depth", False, True, "depth < 5"),
         Field("duration", "duration", "duration", False, True, "duration > '1.5ms'"),
         Field("run", "number", "run", False, True, "run == 1"),
+        Field("layer", "text", "layer", False, True, "layer == 'c'"),
+        Field("cpu", "number", "cpu", False, True, "cpu == 2"),
         Field("mine", "truth", "mine", False, True, "mine == True"),
         Field("thread", "text", "thread", False, False, "thread == 'MainThread'"),
         Field("task", "text", "task", False, False, "task == 'Task-7'"),

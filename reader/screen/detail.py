@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..database import Database
 from ..query import stack as open_calls
 from ..render import SIGNS, arguments
-from ..rows import Row, Run, text
+from ..rows import PYTHON, Row, Run, text
 from ..source_file import Excerpt as Excerpt
 from ..sources import Sources
 from .lines import DisplayOptions, Liner, Pieces, joined, magnitude
@@ -383,7 +383,7 @@ class _Pane:
     def facts(self) -> None:
         """When and where it was, with the ids by which SQL finds it."""
         shown, detail, other = self.display.shown, self.detail, self.detail.partner
-        id, run, at, pid, tid, thread, kind, _, _, _, _, depth, _, _, task = detail.row
+        id, run, at, pid, tid, thread, kind, _, _, _, _, depth, _, _, task, layer, cpu = detail.row
         self.title("event", ("dim", f"  id {id}"))
         self.fact("time", ("time", _date(at)), ("", self._since(at)))
         if other is not None:
@@ -396,6 +396,10 @@ class _Pane:
         self.fact("thread", ("", f"{shown(text(thread)) or '?'}, tid {tid}, depth {depth}"))
         if task:
             self.fact("task", ("", shown(text(task))))
+        if layer != PYTHON:
+            self.fact("layer", ("", shown(text(layer))))
+        if cpu is not None:
+            self.fact("cpu", ("", str(cpu)))
         command = detail.command or (detail.run.command if detail.run else "")
         self.fact("process", ("", f"{pid} of run {run}: {shown(command)}"), cut=True)
 

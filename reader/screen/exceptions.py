@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..query import INDEX_BITS, Query, ids_among
 from ..query import rows as rows_of
 from ..render import arguments
-from ..rows import EVENT, Row, text
+from ..rows import BELOW, EVENT, LAYER, Row, text
 from .navigation import of_value, own, partner
 from .pages import FOREVER, find_first, position_of, read_page
 from .view import LEAVES, Position
@@ -46,8 +46,9 @@ _FEW, _MANY = 8, 4096  # events of one look: at first, and at most
 _BESIDE = 256  # ... of those beside one
 _FATES = 100  # exceptions that are marked, at most
 _NEAR = 64  # events behind a `raise`, within which most functions end
-_LINES = 4  # events before a `raise` that may be lines, and are looked at together
-_NO_LINE = '(!= kind "line")'
+_PASSED_OVER = 4  # events before a `raise` that may not count, and are looked at together
+# Beside an event stand those through which exceptions go: no lines, and nothing below Python.
+_COUNTS = '(not (or (in kind "line" "event") (in layer "c" "native" "kernel")))'
 _INDEX = (1 << INDEX_BITS) - 1
 
 
@@ -268,27 +269,26 @@ def _is_found_before(database: Database, query: Query, before: _Beside, row: Row
 def _arrived(database: Database, raised: Iterable[Row]) -> dict[int, Row]:
     """The exceptions that did not start at their `raise`: by its id the event before it in their
     thread, which tells that the same exception left a function, or that a generator is closed.
-    Lines do not count."""
+    Only events that count are looked at."""
     raised = list(raised)
     previous: dict[int, Row] = {}
     by_id = {row[0]: row for row in raised}
-    for _ in range(_LINES):
+    for _ in range(_PASSED_OVER):
         far = {id: row for id, row in by_id.items() if not id & _INDEX}  # the first of its segment
         by_id = {id - 1: row for id, row in by_id.items() if id not in far}
         lines: dict[int, Row] = far
         if by_id:
             marks = ", ".join("?" * len(by_id))
-            sql = (
-                f"SELECT {EVENT} FROM event WHERE id IN ({marks}) AND kind IN ('exception', 'throw', 'line')"
-            )
+            kinds = '(or (in kind "exception" "throw" "line" "event") (!= layer "python"))'
+            sql = f"SELECT {EVENT} FROM event WHERE id IN ({marks}) AND event MATCH '{kinds}'"
             for found in rows_of(database, sql, tuple(by_id), len(by_id)):
-                if found[6] == "line":
+                if not _counts(found):
                     lines[found[0]] = by_id[found[0]]
-                else:
+                elif found[6] in ("exception", "throw"):
                     previous[by_id[found[0]][0]] = found
         by_id = lines
     for row in by_id.values():
-        before = find_first(database, _no_lines(_stream(row)), position_of(row), backwards=True)
+        before = find_first(database, _counting(_stream(row)), position_of(row), backwards=True)
         if before:
             previous[row[0]] = before
     return {
@@ -377,7 +377,10 @@ def _source(database: Database, before: _Beside, row: Row) -> Row | None:
         if last is not None and last[6] in ("raise", "throw") and last[11] == depth:
             return last
         return _in_function(database, row, "kind IN ('raise', 'throw')")
-    if last is not None and (last[6], last[11]) in (("exception", depth + 1), ("throw", depth)):
+    # deeper by more than one: functions in C lie between
+    if last is not None and (
+        (last[6] == "exception" and last[11] > depth) or (last[6], last[11]) == ("throw", depth)
+    ):
         return last
     if _hands_on(row):
         handed = _elsewhere(database, row)
@@ -393,7 +396,7 @@ def _following(database: Database, before: _Beside, after: _Beside, row: Row) ->
     following, depth = after(row), row[11]
     same = following if following is not None and _is_same(following, row) else None
     if row[6] == "exception":
-        if same is not None and (same[6], same[11]) == ("raise", depth - 1):
+        if same is not None and same[6] == "raise" and same[11] < depth:
             return same
         if not _left_task(row, following):
             return None
@@ -456,12 +459,16 @@ def _stream(row: Row) -> Query:
     )
 
 
-def _no_lines(query: Query) -> Query:
-    return query.also("event MATCH ?", _NO_LINE)
+def _counts(row: Row) -> bool:
+    return row[6] not in ("line", "event") and row[LAYER] not in BELOW
+
+
+def _counting(query: Query) -> Query:
+    return query.also("event MATCH ?", _COUNTS)
 
 
 class _Beside:
-    """For an event the next one of the same thread that is no line, or the one before. They are
+    """For an event the next one of the same thread that counts, or the one before. They are
     read some at a time, so that a long way takes few questions."""
 
     def __init__(self, database: Database, *, backwards: bool) -> None:
@@ -499,7 +506,7 @@ class _Beside:
                 following = by_id.get(each)
                 if following is None or each >> INDEX_BITS != id >> INDEX_BITS:
                     break
-                if following[6] != "line":
+                if _counts(following):
                     self._known[last], last = following, each
 
     def _read(self, id: int) -> list[Row]:
@@ -527,7 +534,7 @@ class _Beside:
             f"SELECT {EVENT} FROM event WHERE id BETWEEN ? AND ? AND event MATCH ?"
             f" ORDER BY time{order}, id{order}"
         )
-        return rows_of(self._database, sql, (first, last, _NO_LINE), self._count) if first <= last else []
+        return rows_of(self._database, sql, (first, last, _COUNTS), self._count) if first <= last else []
 
     def _segment_beside(self, segment: int) -> int | None:
         step, order = ("<", "DESC") if self._backwards else (">", "")

@@ -16,8 +16,8 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from ..render import INDENT_MAX, SIGNS, arguments, duration, names
-from ..rows import Row, Run, Source, level_of, text
-from .text import Line, begins, cells, fitted, fitted_end, shown
+from ..rows import LAYER, Row, Run, Source, level_of, text
+from .text import DOTS, Line, begins, cells, chop, fitted, fitted_end, shown
 from .view import Item
 
 TIMES = ("clock", "date", "start", "off")
@@ -113,7 +113,7 @@ class Columns:
 
     def pieces(self, event: Row, took: int | None) -> Pieces:
         """The columns of an event. took: ns for the duration's column; None: it is empty."""
-        id, run, at, pid, tid, thread, _, _, _, file, line, _, _, _, task = event
+        id, run, at, pid, tid, thread, _, _, _, file, line, _, _, _, task, *_ = event
         display = self._display
         made: Pieces = []
         if display.ids:
@@ -196,8 +196,9 @@ def several(sources: Sequence[Source]) -> dict[str, bool]:
 # the style of what follows the columns, by kind
 _STYLES = {
     "call": "call", "return": "return", "exception": "exception", "yield": "yield", "resume": "yield",
-    "throw": "raise", "raise": "raise", "log": "log", "lost": "lost", "line": "dim",
+    "throw": "raise", "raise": "raise", "log": "log", "lost": "lost", "line": "dim", "event": "call",
 }  # fmt: skip
+_LAYERS = {b"cython": "cython", b"c": "c", b"native": "native", b"kernel": "kernel"}  # styles of names
 _LOUD = ("exception", "throw", "raise")  # their values have the same style
 _CLOSED = "+>"  # starts a call that is shown with its outcome; + and another sign if it goes on
 _HIDDEN = "· "  # starts an event that a filter hides
@@ -249,11 +250,14 @@ class Liner:
 
     def called(self, event: Row) -> Pieces:
         """The function with its arguments."""
-        function, given = self._names(event[7], event[8])[0], self._given(event)
+        function, given, style = self._name_of(event), self._given(event), _style(event)
         if given:
-            return [("call", function + "("), *given, ("call", ")")]
+            return [(style, function + "("), *given, (style, ")")]
         hidden = event[13] != "[]" or self._has_arguments(event)
-        return [("call", f"{function}({self._display.own('…') if hidden else ''})")]
+        return [(style, f"{function}({self._display.own('…') if hidden else ''})")]
+
+    def _name_of(self, event: Row) -> str:
+        return self._names(event[7], event[8], event[LAYER])[0]
 
     def _given(self, event: Row) -> Pieces:
         """The arguments of a call, or the variables of a line, if they are shown."""
@@ -266,7 +270,7 @@ class Liner:
         """A call with its outcome, which is not far to the right; or a generator or coroutine that
         goes on, or into which an exception is thrown, until it yields again or ends."""
         if event[6] in ("resume", "throw"):
-            sign, name = SIGNS[event[6]], self._names(event[7], event[8])[0]
+            sign, name = SIGNS[event[6]], self._name_of(event)
             thrown = self._value(event) if event[6] == "throw" else ""
             start: Pieces = [("call", "+"), (_STYLES[event[6]], f"{sign} {name}")]
             return [*start, ("raise", f": {thrown}" if thrown else ""), *self._came(outcome)]
@@ -275,8 +279,14 @@ class Liner:
         long = _length(given)
         if long <= _LONG or long < _length(came):
             return [("call", sign), *self.called(event), *came]
-        function = self._names(event[7], event[8])[0]
-        return [("call", f"{sign}{function}({self._display.own('…')})"), *came, ("", "  "), *given]
+        function = self._name_of(event)
+        return [
+            ("call", sign),
+            (_style(event), f"{function}({self._display.own('…')})"),
+            *came,
+            ("", "  "),
+            *given,
+        ]
 
     def _came(self, outcome: Row | None) -> Pieces:
         if outcome is None:
@@ -309,7 +319,10 @@ class Liner:
         if kind == "line":
             given = self._given(event)
             return [(style, f"{sign}{event[10]}{': ' if given else ''}{_plain(given)}")]
-        full, short = self._names(event[7], event[8])
+        full, short = self._names(event[7], event[8], event[LAYER])
+        if kind == "event":
+            given = self._given(event)
+            return [(style, sign), (_style(event), f"{full}{': ' if given else ''}"), *given]
         if kind == "resume":
             return [(style, sign + full)]
         value = self._value(event)
@@ -335,9 +348,14 @@ class Liner:
             return ""
         return _short(self._shown(_brief(arguments(event[13])[0])))
 
-    def _make_names(self, module: bytes, func: bytes) -> tuple[str, str]:
-        full, short = names(text(module), text(func))
+    def _make_names(self, module: bytes, func: bytes, layer: bytes) -> tuple[str, str]:
+        full, short = names(text(module), text(func), text(layer))
         return self._shown(full), self._shown(short)
+
+
+def _style(event: Row) -> str:
+    """The style of a called function's name."""
+    return _LAYERS.get(event[LAYER], "call")
 
 
 def _length(pieces: Pieces) -> int:

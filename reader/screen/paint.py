@@ -23,6 +23,10 @@ _STYLES = (
     ("slowest", "light red,bold", "default", "bold"),
     ("s", "yellow,bold", "default", "bold"),
     ("call", "default", "default", ""),
+    ("cython", "light blue", "default", ""),
+    ("c", "light blue", "default", ""),
+    ("native", "dark magenta", "default", ""),
+    ("kernel", "brown", "default", ""),
     ("own", "default,bold", "default", "bold"),
     ("return", "dark green", "default", ""),
     ("exception", "light red,bold", "default", "bold"),
@@ -46,7 +50,16 @@ _STYLES = (
     ("bar", "black", "light gray", "standout"),
     ("pane", "default", "default", ""),
 )
-_ON_CURSOR = ("default", GRAY, "dark green", "dark cyan", "dark red", "brown")  # hard to read on blue
+_ON_CURSOR = (
+    "default",
+    GRAY,
+    "dark green",
+    "dark cyan",
+    "dark red",
+    "brown",
+    "light blue",
+    "dark magenta",
+)  # hard to read on blue
 
 # name, foreground, background, without colours, and both of these where there are 256 colours
 Entry: TypeAlias = tuple[str, str, str, str, str, str]

@@ -26,13 +26,13 @@ _MOST_RUNS = 3  # of a literal; more runs hardly rule out more events
 _RUN = re.compile(r"[A-Za-z0-9_]+")
 # The words that lines.py writes itself. If a run has a neighbour that lines.py does not put there
 # (the = of name=value), it is the event's.
-_WORDS = ("line", "some", "events", "lost", "running")
+_WORDS = ("line", "some", "events", "lost", "running", "cython", "c", "native", "kernel")
 _UNITS = re.compile(r"[0-9numsh]*")
 _OWN = "µ\u03bc\u039c…"  # also their forms in other cases
 _MOST_UNITS = 2  # letters: 12ms, 2m05s
 _DIGITS = 8  # no time or duration has so many in a row; a number that has them is as large as this:
 _LARGE = 10 ** (_DIGITS - 1)
-_BEFORE, _BEHIND = " :.,(+-µ/…", " :.,)-µ…"
+_BEFORE, _BEHIND = " :.,(+-µ/…[", " :.,)-µ…]"
 # An escape, or the rest of one, at the start of a run: \n, \x1b, \u2028.
 _ESCAPE = re.compile(r"[nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[0-9a-f]{1,8}", re.IGNORECASE)
 _IN_ESCAPE = re.compile(r"[nrt]|[xu]?[0-9a-f]{0,8}", re.IGNORECASE)

@@ -26,7 +26,7 @@ from ..filter.tree import (
     unparse,
 )
 from ..render import duration as shown_duration
-from ..rows import text
+from ..rows import PYTHON, text
 from ..suggestions.completion import Candidate, Completions, complete, pattern_of
 from ..suggestions.names import Names
 from ..suggestions.words import bare_word
@@ -185,7 +185,7 @@ def _joined(present: str, root: Node, conditions: Sequence[Compare]) -> str:
 
 
 def _conditions(row: Row) -> Iterator[tuple[str, list[Compare]]]:
-    _, _, _, pid, tid, thread, kind, module, func, _, _, _, duration, args, task = row
+    _, _, _, pid, tid, thread, kind, module, func, _, _, _, duration, args, task, layer, cpu = row
     if func:
         name = f"{text(module)}.{text(func)}" if module else text(func)
         yield f"function {name}", [_like("func", _pattern(func)), _like("module", _pattern(module))]
@@ -200,6 +200,10 @@ def _conditions(row: Row) -> Iterator[tuple[str, list[Compare]]]:
     yield f"kind {kind}", [_compare("kind", "==", kind)]
     if module:
         yield f"module {text(module)}", [_like("module", _pattern(module))]
+    if layer != PYTHON:
+        yield f"layer {text(layer)}", [_like("layer", _pattern(layer))]
+    if cpu is not None:
+        yield f"processor {cpu}", [_compare("cpu", "==", cpu)]
     if task:
         yield f"task {text(task)}", [_like("task", _pattern(task))]
     if thread:

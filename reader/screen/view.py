@@ -47,8 +47,10 @@ class Item(NamedTuple):
 
 ENTERS = ("call", "resume", "throw")
 LEAVES = ("return", "exception", "yield")
-_INSIDE = '(in kind "raise" "log" "lost" "line")'  # events at a function's depth that are inside of it
-_FOLDED = ("raise", "line")  # of these, those that a level hides with the function
+_INSIDE = (
+    '(in kind "raise" "log" "lost" "line" "event")'  # events at a function's depth that are inside of it
+)
+_FOLDED = ("raise", "line", "event")  # of these, those that a level hides with the function
 _LAST = (1 << 63) - 1
 _MOST = 64  # spans opened one by one; each is one more condition on every event
 _ROUNDING = 2  # ns
@@ -88,8 +90,8 @@ def _belong(begin: Row, end: Row) -> bool:
     """Whether these are the first and last event of one span; there is no event outside of it
     between them."""
     # while records were dropped, a span may have ended, and another one begun at its depth
-    _, _, began, _, _, _, kind, *function, _, _, _ = begin
-    _, _, ended, _, _, _, left, *same, duration, _, _ = end
+    began, kind, function = begin[2], begin[6], begin[7:12]
+    ended, left, same, duration = end[2], end[6], end[7:12], end[12]
     if kind not in ENTERS or left not in LEAVES or function != same:
         return False
     if duration is None or (left != "yield" and kind != "call"):  # duration: since the call

@@ -57,6 +57,8 @@ HINTS = {
     "file": "file of the function",
     "line": "line of the function",
     "run": "number of the recording",
+    "layer": "what the function is: python, cython, c, native or kernel",
+    "cpu": "number of the processor",
     "mine": "own code, neither Python's nor installed: True or False",
 }
 _OPERATORS = {
@@ -82,6 +84,14 @@ _KINDS = {
     "log": "pytracer.log()",
     "lost": "events that were not recorded",
     "line": "a line of the function comes next",
+    "event": "something happened at a moment, as in the kernel",
+}
+_LAYERS = {
+    "python": "Python",
+    "cython": "compiled by Cython",
+    "c": "a C function, called by Python",
+    "native": "machine code in a library",
+    "kernel": "system calls, events of the kernel",
 }
 _VOCABULARY_KINDS = {
     "func": "function", "module": "module", "file": "file", "arg": "argument", "type": "type",
@@ -258,6 +268,8 @@ def _values(names: Names, field: str, typed: str, quote: str, in_string: bool) -
         ]
     if field == "kind":
         return _quoted(_chosen(typed, _KINDS, "kind"), quote)
+    if field == "layer":
+        return _quoted(_chosen(typed, _LAYERS, "value"), quote)
     if field == "duration":
         return _quoted(_chosen(typed, dict.fromkeys(_DURATIONS, ""), "duration"), quote)
     if field == "time":

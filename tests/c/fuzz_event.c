@@ -210,6 +210,7 @@ static void check_summary(const uint8_t *data, size_t size)
     int32_t max_depth = 0;
     uint32_t kinds = 0;
     uint64_t max_duration = 0;
+    bool has_cpu = false;
 
     if (!maker)
         maker = summary_maker_new();
@@ -224,11 +225,14 @@ static void check_summary(const uint8_t *data, size_t size)
         CHECK(place.near_depth >= place.own_depth && place.own_depth <= (uint32_t)event.depth);
         max_depth = event.depth > max_depth ? event.depth : max_depth;
         kinds |= 1u << event.event.kind;
+        CHECK(cursor.cpu >= CPU_UNKNOWN);
+        has_cpu |= cursor.cpu != CPU_UNKNOWN;
         max_duration = event.duration > max_duration ? event.duration : max_duration;
         CHECK(listed(&summary, event.event.code) != UINT64_MAX);
     }
     CHECK(summary.max_depth == max_depth && summary.max_duration == max_duration);
-    CHECK((summary.kinds & ~(uint32_t)SUMMARY_TASKS) == kinds);
+    CHECK((summary.kinds & ~(uint32_t)(SUMMARY_TASKS | SUMMARY_CPUS)) == kinds);
+    CHECK(!has_cpu || summary.kinds & SUMMARY_CPUS);
     check_open(&summary, &levels);
 }
 
@@ -311,5 +315,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int values = 0; values < 3; values++)
         check_inside(data, size, EVENT_CALL, values);
     check_inside(data, size, EVENT_AT_LINE, 0);
+    check_inside(data, size, EVENT_HAPPENED, 0);
     return 0;
 }

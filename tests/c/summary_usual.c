@@ -37,11 +37,12 @@ int main(void)
     for (int values = 0; values < 2; values++) {
         CHECK(is_usual(EVENT_CALL, 3, 5, 0, values));
         CHECK(is_usual(EVENT_AT_LINE, 3, 5, 12, values));
+        CHECK(is_usual(EVENT_HAPPENED, 3, 5, 0, values));
         CHECK(is_usual(EVENT_AT_LINE, 16383, (1 << 28) - 1, (1 << 28) - 1, values));
         CHECK(is_usual(EVENT_RAISE, 300, 5, 12, values));
         CHECK(!is_usual(EVENT_AT_LINE, 16384, 5, 12, values));
         CHECK(!is_usual(EVENT_AT_LINE, 3, 1 << 28, 12, values));
-        CHECK(!is_usual((enum event_kind)17, 3, 5, 12, values)); /* of a later version */
+        CHECK(!is_usual((enum event_kind)18, 3, 5, 12, values)); /* of a later version */
         /* no kind, though its tag has the same first byte */
         CHECK(!is_usual((enum event_kind)EVENT_VARIABLE, 3, 5, 12, values));
     }

@@ -77,7 +77,7 @@ def test_a_new_recording_goes_into_it(earlier: Path) -> None:
         (2, "thread", "python", 0),
     ]
     _, new = json.loads(ran("info", earlier, "--format", "json").stdout)["runs"]
-    assert new["features"] == ["tasks", "lines"]
+    assert new["features"] == ["tasks", "lines", "layers"]
     assert new["options"]["no_stdlib"] == "1"
     assert new["options"]["output"] == str(earlier)
     assert not {"command", "pid", "recording", "directory", "python"} & new["options"].keys()

@@ -256,7 +256,9 @@ def test_nesting_is_bounded(native: Native) -> None:
         (record(), MALFORMED),  # of no kind
         (record(b"\x50\x01"), MALFORMED),
         (record(b"\x80\x02\x01"), MALFORMED),  # field 32, which is no kind
+        (record(b"\x90\x01"), MALFORMED),  # kind 18, cut off
         (record(b"\x88\x01"), MALFORMED),  # kind 17, cut off
+        (record(b"\x8a\x01\x00"), MALFORMED),  # of another wire type
         (record(b"\x80\x01"), MALFORMED),  # kind 16, cut off
         (record(b"\x82\x01\x00"), MALFORMED),  # of another wire type
         (record(b"\x80\x01\x80\x80\x80\x80\x10"), MALFORMED),  # no code has such a number
@@ -300,12 +302,12 @@ def test_what_is_wrong_is_refused(native: Native, data: bytes, status: int) -> N
 @pytest.mark.parametrize(
     ("data", "what", "size"),
     [
-        (b"\x88\x01\x07", 7, 3),
+        (b"\x90\x01\x07", 7, 3),
         (b"\xf8\x01\x07", 7, 3),  # kind 31
-        (b"\x88\x81\x00\x07", 7, 4),  # a tag that is longer than it need be
-        (b"\x88\x01\x80\x80\x80\x80\x10", 0, 7),  # no code has such a number
-        (b"\x8a\x01\x02xy", 0, 5),  # nor is this one
-        (b"\x89\x01" + bytes(8), 0, 10),
+        (b"\x90\x81\x00\x07", 7, 4),  # a tag that is longer than it need be
+        (b"\x90\x01\x80\x80\x80\x80\x10", 0, 7),  # no code has such a number
+        (b"\x92\x01\x02xy", 0, 5),  # nor is this one
+        (b"\x91\x01" + bytes(8), 0, 10),
     ],
 )
 def test_a_kind_of_a_later_version_is_told(native: Native, data: bytes, what: int, size: int) -> None:
@@ -613,6 +615,29 @@ def test_a_task_stands_until_the_next(native: Native, google: Google) -> None:
     assert found == names
     good = native.encode(Record("call", 1, 1))
     assert walk(native, good + b"\x12\x05?") == [(1, 0, None), MALFORMED]
+
+
+def test_a_processor_stands_until_the_next(native: Native, google: Google) -> None:
+    cpus = [-1, 0, 0, 3, 200, -1, (1 << 31) - 2]
+    data = b""
+    for cpu, before in zip(cpus, [-1, *cpus], strict=False):
+        if cpu != before:
+            buffer = native.ffi.new("uint8_t[]", 8)
+            size = native.lib.events_put_cpu(buffer, cpu) - buffer
+            written = bytes(native.ffi.buffer(buffer, size))
+            assert written == google.messages.Events(cpu=[cpu + 1]).SerializeToString()
+            data += written
+        data += native.encode(Record("event", 1, 1))
+    held, cursor = native.ffi.from_buffer(data), native.ffi.new("struct segment_walk *")
+    for step in (native.lib.segment_head, native.lib.segment_skim, native.lib.segment_next):
+        native.lib.segment_open(cursor, held, len(data), 0, 0)
+        event, found = native.ffi.new("struct segment_event *"), []
+        while step(cursor, event) == 1:
+            found.append(cursor.cpu)
+        assert (found, cursor.between) == (cpus, 0)
+    good = native.encode(Record("call", 1, 1))
+    assert walk(native, good + b"\x18\x80\x80\x80\x80\x08" + good) == [(1, 0, None), MALFORMED]
+    assert walk(native, good + b"\x18\x80") == [(1, 0, None), MALFORMED]
 
 
 @given(

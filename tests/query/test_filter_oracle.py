@@ -66,6 +66,8 @@ def write(path: Path) -> None:
             database.code(run, 2, "Order.pay", ["self", "user"], module="app.shop", file="/home/me/shop.py")
             database.code(run, 3, "main.<locals>.pay_all", ["user"], line=30)
             database.code(run, 4, "PAY%", ["a_b", "a%b", "Größe"], module="Größe", file="C:\\größe.py")
+            database.code(run, 5, "sched_switch", ["prev_comm", "user"], module="sched", layer="kernel")
+            database.code(run, 6, "len", ["arg0"], module="builtins", layer="c")
             database.type(run, 1, "app.Order")
             database.type(run, 2, "ValueError")
             database.type(run, 7, "app.Order", ["user", "total", "größe"])
@@ -116,6 +118,12 @@ def write(path: Path) -> None:
                     event("line", 1, True, time=1, line=13),
                     event("call", 4, "bob", "a%b", cut, time=1),
                     event("return", 4, 5, time=1, elapsed=0),
+                    2,
+                    event("call", 6, "bob", time=1),
+                    event("event", 5, "bob", 5, "eve", time=1),
+                    0,
+                    event("return", 6, time=1, elapsed=2),
+                    -1,
                     event("return", 1, "bob", time=250_000_000, elapsed=250_000_001),
                 ],
                 sequence=1,
@@ -160,6 +168,7 @@ VALUES = Values(
         "module": ["app", "app.shop", "Größe"],
         "file": ["/home/me/app.py", "/home/me/shop.py", "C:\\größe.py"],
         "kind": [*KINDS, "%", "re%", "_all", "CALL"],
+        "layer": ["python", "c", "kernel", "native", "%e%", "C"],
         "thread": ["MainThread", "worker", ""],
         "task": ["Task-1", "Größe", "worker", ""],
         "arg": ["user", "amount", "self", "a_b", "a%b", "Größe", "return value", "exception", "count",
@@ -178,6 +187,7 @@ VALUES = Values(
         "depth": [0, 1, 2, 3],
         "duration": [0, 100, 2000, 1_500_004, 1_600_000, SECOND + 4],
         "run": [1, 2],
+        "cpu": [0, 1, 2, -1],
     },
     constants=[None, True, False, 5, -5, 17, 1 << 40, 1.5],
     times=[
@@ -209,18 +219,18 @@ def test_the_trace_has_events_of_all_kinds(trace: Trace) -> None:
         ("func == 'pay'", 32),
         ("func == 'pay' and kind == 'call'", 10),
         ("arg == 'user' and value == 'bob'", 8),
-        ("arg == 'user' and value == '5'", 4),
-        ("arg == 'user' and value == 5", 2),
-        ("value == '\\'bob\\''", 16),
-        ("kind == 'call' and not (arg == 'user')", 4),
+        ("arg == 'user' and value == '5'", 6),
+        ("arg == 'user' and value == 5", 4),
+        ("value == '\\'bob\\''", 20),
+        ("kind == 'call' and not (arg == 'user')", 6),
         ("kind == 'call' and value != 'bob'", 14),
         ("kind == 'call' and not value == 'bob'", 8),
         ("duration > '1.5ms'", 6),
-        ("not duration > '1.5ms'", 50),
+        ("not duration > '1.5ms'", 56),
         ("time > '+1s'", 2),
         ("time > '+1s' and run == 2", 1),
         ("kind == 'lost' and arg == 'count' and value == 17", 2),
-        ("arg == 'user' and (value == 'bob' or not arg == 'amount')", 14),
+        ("arg == 'user' and (value == 'bob' or not arg == 'amount')", 16),
         ("arg == 'self.user' and value == 'bob'", 2),
         ("arg == 'self.total' and value == 5", 2),
         ("arg == 'return value.total' and value == '0'", 2),
@@ -235,6 +245,12 @@ def test_the_trace_has_events_of_all_kinds(trace: Trace) -> None:
         ("arg == 'Größe' and kind == 'line'", 0),
         ("arg == 'variable 2.total' and value == 5", 2),
         ("arg == 'variable 1' and value == True", 2),
+        ("layer == 'kernel' and arg == 'user' and value == 5", 2),
+        ("layer == 'c' and kind == 'call' and arg == 'arg0' and value == 'bob'", 2),
+        ("layer != 'python'", 6),
+        ("cpu == 2", 4),
+        ("cpu < 2 and layer == 'c'", 2),
+        ("kind == 'event' and arg == 'argument 3' and value == 'eve'", 2),
     ],
 )
 def test_examples(trace: Trace, text: str, found: int) -> None:

@@ -34,9 +34,9 @@ INT64 = (-(1 << 63), (1 << 63) - 1)
 RUN = Run(
     codes={
         1: Code("app", "pay", "/home/me/app.py", 10, ("user", "amount"), True, ("user", "amount", "total")),
-        2: Code("app.shop", "Order.pay", "/home/me/shop.py", 20, ("self", "user", "argument 5")),
+        2: Code("app.shop", "Order.pay", "/home/me/shop.py", 20, ("self", "user", "argument 5"), layer="c"),
         3: Code("app", "main.<locals>.pay_all", "/home/me/app.py", 30, variables=("größe", "")),
-        5: Code("Größe", "Größe", "größe.py", 40, ("größe",)),
+        5: Code("Größe", "Größe", "größe.py", 40, ("größe",), layer="kernel"),
     },
     threads={1: (100, 100, "MainThread"), 7: (100, 107, "worker"), 9: (200, 200, "Größe")},
     types={1: "app.Order", 2: "app.make.<locals>.Point", 3: "ValueError", 4: "Größe", 6: "list"},
@@ -72,8 +72,9 @@ WORDS = (
     'say "hi"', "Order", "%", "_",
 )  # fmt: skip
 FOUND = (
-    *WORDS, *KINDS, "MainThread", "app", "app.shop", "pay", "Order.pay", "user", "amount", "argument 1",
-    "argument 5", "argument 3", "variable 3", "variable 4", "total", "total.user", "variable 2.Größe",
+    *WORDS, *KINDS, "python", "kernel", "MainThread", "app", "app.shop", "pay", "Order.pay", "user", "amount",
+    "argument 1", "argument 5", "argument 3", "variable 3", "variable 4", "total", "total.user",
+    "variable 2.Größe",
     "return value", "exception", "message", "count", "yield value", "str", "int",
     "app.Order", "'bob'", "?", "None", "ValueError('bob')", "[1, 'bob']", "\\n", "u2028", "x1b", "x1babc",
     "user.needle", "self.user", "argument 1.Größe", "return value.amount", "app.Order(user='bob')",
@@ -84,9 +85,9 @@ NUMBERS = (0, 1, 2, 5, 10, 20, 31, 42, 100, 107, 200, *INT64)
 
 NUMBER_FIELDS = (
     *("id", "run", "time", "pid", "tid", "line", "depth", "duration", "mine", "trailing"),
-    *("stream", "process"),
+    *("cpu", "stream", "process"),
 )
-TEXT_FIELDS = ("thread", "task", "kind", "module", "file", "qualname", "func")
+TEXT_FIELDS = ("thread", "task", "kind", "layer", "module", "file", "qualname", "func")
 ARGUMENT_FIELDS = (("position",), ("name", "value", "text", "either", "type"))
 EVENT_FIELDS = (NUMBER_FIELDS, TEXT_FIELDS)
 Fields = tuple[Sequence[str], Sequence[str]]
@@ -153,6 +154,7 @@ def an_event(dice: Random) -> Event:
         duration=dice.randint(0, 100) if lasts else None,
         stream=dice.choice(sorted(RUN.threads)),
         task=dice.choice(("", *WORDS[:4])),
+        cpu=dice.choice((None, 0, 1, 5)),
     )
 
 
@@ -236,7 +238,7 @@ def test_a_single_event(predicates: Predicates, seed: int) -> None:
 HOW = ("decode", "skim", "head")
 FACTS = (
     "id", "time", "depth", "line", "duration", "has_duration", "lacks_duration", "kinds", "run", "thread",
-    "code", "task_known",
+    "code", "task_known", "cpu", "has_cpu", "lacks_cpu",
 )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ KINDS = (
     "log",
     "lost",
     "line",
+    "event",
 )
 
 
@@ -43,7 +44,10 @@ def write(path: Path) -> None:
             for number, name in enumerate(FUNCTIONS, 1):
                 module = ("app", "App", "lib.sub", "")[number % 4]
                 names = ["self", "user", "n"][: number % 4]
-                database.code(run, number, name, names, module=module, line=number, variables=names)
+                layer = ("python", "c", "kernel")[number % 3]
+                database.code(
+                    run, number, name, names, module=module, line=number, variables=names, layer=layer
+                )
             for sequence in range(4):
                 for stream in (1, 2, 3):
                     database.segment(
@@ -58,16 +62,17 @@ def write(path: Path) -> None:
 
 
 def some(chance: random.Random) -> list[Any]:
-    """An event, perhaps of another task than the one before."""
+    """An event, perhaps of another task or on another processor than the one before."""
     task = [chance.choice(["Task-1", "Task-2", "Größe", ""])] if chance.random() < 0.3 else []
-    return [*task, made(chance)]
+    cpu = [chance.choice([0, 1, 300, -1])] if chance.random() < 0.3 else []
+    return [*task, *cpu, made(chance)]
 
 
 def made(chance: random.Random) -> Any:
     kind = chance.choice(KINDS)
     code = chance.randrange(1, len(FUNCTIONS) + 1)
     content: list[object] = [chance.choice([chance.choice(TEXTS), 0, 1, -7, 1 << 62, None, [1, "bob"]])]
-    if kind == "call":
+    if kind in ("call", "event"):
         content = [chance.choice((*TEXTS, 1, None)) for _ in range(code % 4)]
     names = ["n"] if kind == "log" else []
     if kind == "log":
@@ -88,10 +93,10 @@ def made(chance: random.Random) -> Any:
 
 COLUMNS = {
     "event": "id, run, time, pid, tid, thread, kind, module, func, file, line, depth, duration, args, task,"
-    " stream, process",
+    " stream, process, layer, cpu",
     "argument": "event, position, name, value, type, text, run, time",
     "call": "id, parent, run, time, duration, pid, tid, module, func, file, line, depth, outcome, value,"
-    " task, stream, process",
+    " task, stream, process, layer, cpu",
 }
 
 
@@ -141,6 +146,10 @@ thread = ''; thread = 'MainThread'; thread = 'mainthread'; thread LIKE 'mainthre
 thread LIKE 'Bob''s%'; thread = 'mainthread' COLLATE NOCASE; thread IS NULL; thread < 'N';
 task = 'Task-1'; task LIKE 'task-%'; task IN ('Task-1', 'Größe', NULL); task IS NULL; task IS NOT NULL;
 task <> 'Task-1'; task = ''; task LIKE '%'; task > 'Task-1'; NOT task LIKE 'Gr%';
+layer = 'c'; layer IN ('c', 'kernel', NULL); layer LIKE 'PY%'; layer <> 'python'; layer IS NULL; layer = 1;
+layer > 'd'; NOT layer = 'c';
+cpu = 1; cpu = 300; cpu > 0; cpu < 1; cpu IN (0, 300, NULL); cpu IS NULL; cpu <> 1; cpu = -1; cpu = '1';
+cpu IS NOT NULL; NOT cpu = 0; cpu < 1e30;
 kind = 'call'; kind IN ('return', 'exception'); kind LIKE 'r%'; kind = 'CALL'; kind = 1;
 kind = 'nonsense'; kind <> 'call'; kind NOT LIKE 'r%'; kind > 'm'; kind IN ('call', NULL);
 module = 'app'; module LIKE 'app'; module = 'app' COLLATE NOCASE; module = ''; module LIKE 'lib.%';
@@ -322,8 +331,8 @@ def test_an_order_is_kept_where_times_are_equal(connection: apsw.Connection) -> 
         assert rows == sorted(rows, reverse="DESC" in sql)
 
 
-NUMBERS = ("id", "run", "time", "pid", "tid", "line", "depth", "duration")
-WORDS = ("thread", "kind", "module", "func", "file")
+NUMBERS = ("id", "run", "time", "pid", "tid", "line", "depth", "duration", "cpu")
+WORDS = ("thread", "kind", "layer", "module", "func", "file")
 
 
 def one_of(connection: apsw.Connection, column: str) -> st.SearchStrategy[Any]:

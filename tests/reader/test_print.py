@@ -143,7 +143,7 @@ def test_csv(path: Path) -> None:
         record_one(made, "a,b\n")
     table = list(csv.DictReader(io.StringIO(printed(path, "--format", "csv").stdout)))
     as_json = rows(path)
-    assert list(table[0]) == [*as_json[0], "task"]
+    assert list(table[0]) == [*as_json[0], "task", "layer", "cpu"]
     assert [row["func"] for row in table] == ["main", "main"]
     assert [json.loads(row["args"]) for row in table] == [row["args"] for row in as_json]
 

@@ -148,11 +148,11 @@ def test_json_keeps_any_text(text: str) -> None:
 
 def test_json_has_the_keys_of_the_contract_in_their_order() -> None:
     parsed = json.loads(json_renderer()(made("call")))
-    assert tuple(parsed) == KEYS[:-1]
+    assert tuple(parsed) == KEYS[:-3]
     assert parsed["duration"] is None
-    parsed = json.loads(json_renderer()(made("call", task="Task-1")))
+    parsed = json.loads(json_renderer()(made("call", task="Task-1", layer="c", cpu=0)))
     assert tuple(parsed) == KEYS
-    assert parsed["task"] == "Task-1"
+    assert (parsed["task"], parsed["layer"], parsed["cpu"]) == ("Task-1", "c", 0)
 
 
 def test_csv_is_read_back() -> None:
@@ -163,7 +163,8 @@ def test_csv_is_read_back() -> None:
     found = dict(zip(KEYS, row, strict=True))
     assert found["func"] == 'say "hi", <locals>'
     assert found["file"] == "/a,b.py"
-    assert found["duration"] == found["task"] == ""
+    assert found["duration"] == found["task"] == found["cpu"] == ""
+    assert found["layer"] == "python"
     assert [tuple(arg.values()) for arg in json.loads(found["args"])] == list(args)
 
 

@@ -116,13 +116,17 @@ class Recorded:
         return rows[place]
 
 
-@pytest.fixture(name="recorded", params=["whole", "segments of three events", "with lines"], scope="module")
+@pytest.fixture(
+    name="recorded", params=["whole", "segments of three events", "with lines", "with C"], scope="module"
+)
 def recorded_fixture(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Recorded]:
     folder = tmp_path_factory.mktemp("exceptions")
     if request.param == "whole":
         path = record(folder, PROGRAM, status=1).database
+    elif request.param == "with C":
+        path = record(folder, PROGRAM, "--c-calls=all", status=1).database
     else:
         whole = record(folder, PROGRAM, "--no-stdlib", status=1).database
         path = folder / "short.sqlite"

@@ -318,7 +318,10 @@ def test_a_terminal_without_unicode() -> None:
     assert line(made("lost", ("count", "3", "int")), display).text == "         ... 3 events lost ..."
 
 
-KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost")
+KINDS = (
+    "call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost", "line",
+    "event",
+)  # fmt: skip
 texts = st.text(max_size=8)
 
 
@@ -329,7 +332,7 @@ def test_whatever_was_recorded_is_printable(
     kind: str, name: str, thread: str, args: list[tuple[str, str, str]], ascii: bool
 ) -> None:
     source = Source(1, 2, 3, thread)
-    event = made(kind, *args, code=Code(name, name, name, 1), source=source, depth=1)
+    event = made(kind, *args, code=Code(name, name, name, 1), source=source, depth=1, layer=name)
     display = DisplayOptions(ids=True, file=True, thread=True, ascii=ascii)
     for item in (Item(event), Item(event, True, event)):
         shown = Liner(display, [source], [RUN])(item)

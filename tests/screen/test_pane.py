@@ -8,7 +8,10 @@ from pytracer.reader.screen.text import cells
 
 from events import MAIN, Code, made
 
-KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost")
+KINDS = (
+    "call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost", "line",
+    "event",
+)  # fmt: skip
 texts = st.text(max_size=30)
 
 
@@ -29,7 +32,9 @@ def test_every_pane_fits(
     display: DisplayOptions,
 ) -> None:
     code = Code(text, text, text, 7)
-    row = made(kind, *args, code=code, source=MAIN._replace(thread=text), depth=30, duration=1_234_567)
+    row = made(
+        kind, *args, code=code, source=MAIN._replace(thread=text), depth=30, duration=1_234_567, layer=text
+    )
     other = made("return", *args, code=code)
     stack = [made("call", *args, code=code, depth=depth) for depth in (1, 2, 30)]
     source = Excerpt([(6, text), (7, text), (8, "")], text)

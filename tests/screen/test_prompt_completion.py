@@ -129,9 +129,14 @@ def row(
     duration: int | None = None,
     thread: bytes = b"MainThread",
     task: bytes = b"",
+    layer: bytes = b"python",
+    cpu: int | None = None,
 ) -> Row:
     listed = json.dumps([dict(zip(("name", "value", "type"), one, strict=True)) for one in args])
-    return (7, 1, 1000, 10, 11, thread, kind, module, func, b"/app.py", 3, 2, duration, listed, task)
+    return (
+        7, 1, 1000, 10, 11, thread, kind, module, func, b"/app.py", 3, 2, duration, listed, task, layer,
+        cpu,
+    )  # fmt: skip
 
 
 def finds(node: Node, event: Row, argument: dict[str, str] | None = None) -> bool:
@@ -225,6 +230,13 @@ def test_an_event_of_no_function() -> None:
 def test_it_is_asked_for_besides(present: str, wanted: str | None) -> None:
     offered = dict(from_event(row(("n", "5", "int")), present))
     assert offered.get("kind call") == wanted
+
+
+def test_layer_and_processor() -> None:
+    offered = dict(from_event(row(layer=b"kernel", cpu=3), ""))
+    assert offered["layer kernel"] == "layer == 'kernel'"
+    assert offered["processor 3"] == "cpu == 3"
+    assert not any(what.startswith(("layer", "processor")) for what, _ in from_event(row(), ""))
 
 
 def test_several_arguments() -> None:

@@ -33,6 +33,8 @@ def made(
     id: int = 1,
     time: int = TIME,
     task: str = "",
+    layer: str = "python",
+    cpu: int | None = None,
 ) -> Row:
     """An event as the table `event` has it; args are name, value, type."""
     run, pid, tid, thread, _ = source
@@ -40,4 +42,5 @@ def made(
     values = json.dumps([dict(zip(("name", "value", "type"), each, strict=True)) for each in args])
     line = code.line if line is None else line
     of_task = task.encode("utf-8", "surrogatepass")
-    return (id, run, time, pid, tid, names[0], kind, *names[1:], line, depth, duration, values, of_task)  # type: ignore[return-value]
+    more = of_task, layer.encode(), cpu
+    return (id, run, time, pid, tid, names[0], kind, *names[1:], line, depth, duration, values, *more)  # type: ignore[return-value]

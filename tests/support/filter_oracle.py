@@ -28,7 +28,7 @@ OPERATORS: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
     ">=": operator.ge,
 }  # fmt: skip
-NUMBERS = ("time", "pid", "tid", "line", "depth", "duration", "run")
+NUMBERS = ("time", "pid", "tid", "line", "depth", "duration", "run", "cpu")
 OF_ARGUMENT = {"arg": "name", "value": "value", "type": "type"}
 UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 SQLITE = apsw.Connection(":memory:")
@@ -66,14 +66,15 @@ class _Event:
     def compares(self, node: Compare) -> bool:
         wanted = [constant.value for constant in node.constants]
         if node.field in NUMBERS:
-            number = self.event[node.field]
+            number = self.event.get("cpu") if node.field == "cpu" else self.event[node.field]
             if number is None:
                 return False
             numbers = [self.number(node.field, value) for value in wanted]
             if node.operator in ("in", "not in"):
                 return (number in numbers) == (node.operator == "in")
             return OPERATORS[node.operator](number, numbers[0])
-        texts = [self.event.get("task", "") if node.field == "task" else self.event[node.field]]
+        absent = {"task": "", "layer": "python"}  # what an event without that key is of
+        texts = [self.event.get(node.field, absent.get(node.field))]
         if node.field == "func":
             texts.append(texts[0].split(".")[-1])
         return compares_texts(node, texts)

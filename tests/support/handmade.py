@@ -82,7 +82,7 @@ def event(
     made = trace_pb2.Event(
         time=time, line=line, value=map(value, values), variable=variables, trailing=trailing
     )
-    setattr(made, "at_line" if kind == "line" else kind, code)
+    setattr(made, {"line": "at_line", "event": "happened"}.get(kind, kind), code)
     if changed is not None:
         made.changed = changed
     if elapsed is not None:
@@ -211,12 +211,13 @@ class Handmade:
         line: int = 1,
         mine: bool = False,
         variables: Sequence[str] = (),
+        layer: str = "python",
     ) -> None:
         names = json.dumps(list(arguments)), json.dumps(list(variables))
         self(
-            "INSERT INTO code (run, number, module, func, file, line, arguments, variables, flags, mine)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 3, ?)",
-            (run, number, module, func, file, line, *names, mine),
+            "INSERT INTO code (run, number, module, func, file, line, arguments, variables, flags, mine,"
+            " language) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 3, ?, ?)",
+            (run, number, module, func, file, line, *names, mine, layer),
         )
 
     def type(self, run: int, number: int, name: str, attributes: Sequence[str] = ()) -> None:
@@ -237,7 +238,7 @@ class Handmade:
     def segment(
         self,
         run: int,
-        records: Sequence[trace_pb2.Event | str],
+        records: Sequence[trace_pb2.Event | str | int],
         *,
         stream: int = 1,
         sequence: int = 0,
@@ -246,14 +247,17 @@ class Handmade:
         base_depth: int = 0,
         complete: bool = True,
     ) -> int:
-        """Stores a chunk, or its longer version: events, and before them the names of their tasks.
+        """Stores a chunk, or its longer version: events, and before them the names of their tasks,
+        and the numbers of their processors (-1: not known).
 
         `start`: units since the run's. Returns its id.
         """
-        events = [record for record in records if not isinstance(record, str)]
+        events = [record for record in records if not isinstance(record, str | int)]
         body = b"".join(
             trace_pb2.Events(task=[record.encode()]).SerializeToString()
             if isinstance(record, str)
+            else trace_pb2.Events(cpu=[record + 1]).SerializeToString()
+            if isinstance(record, int)
             else serialized(record)
             for record in records
         )

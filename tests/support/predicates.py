@@ -39,6 +39,7 @@ struct segment_clock { int64_t epoch_ns; uint64_t epoch_units; uint64_t scale; }
 struct run_code {
     struct string module, func, file, last;
     uint32_t line;
+    struct string layer;
     bool mine;
     uint32_t argument_count;
     const struct string *arguments;
@@ -75,9 +76,9 @@ const void *like_find(const void *haystack, size_t size, const char *needle, siz
 
 enum field {
     FIELD_ID, FIELD_RUN, FIELD_TIME, FIELD_PID, FIELD_TID, FIELD_LINE, FIELD_DEPTH, FIELD_DURATION,
-    FIELD_MINE, FIELD_TRAILING, FIELD_OWN_DEPTH, FIELD_NEAR_DEPTH, FIELD_NEAR,
+    FIELD_MINE, FIELD_TRAILING, FIELD_OWN_DEPTH, FIELD_NEAR_DEPTH, FIELD_NEAR, FIELD_CPU,
     FIELD_STREAM, FIELD_PROCESS, FIELD_POSITION, FIELD_THREAD, FIELD_TASK, FIELD_KIND,
-    FIELD_MODULE, FIELD_FILE, FIELD_QUALNAME, FIELD_FUNC, FIELD_NAME, FIELD_VALUE, FIELD_TEXT,
+    FIELD_LAYER, FIELD_MODULE, FIELD_FILE, FIELD_QUALNAME, FIELD_FUNC, FIELD_NAME, FIELD_VALUE, FIELD_TEXT,
     FIELD_EITHER, FIELD_TYPE
 };
 #define PREDICATE_DEPTH_MAX ...
@@ -89,6 +90,8 @@ struct facts {
     bool has_duration, lacks_duration;
     struct bounds own_depth, near_depth, near;
     bool has_levels, lacks_levels;
+    struct bounds cpu;
+    bool has_cpu, lacks_cpu;
     enum answer shown[2];
     struct bounds trailing;
     struct bounds line;
@@ -142,6 +145,7 @@ class Code:
     arguments: tuple[str, ...] = ()
     mine: bool = False
     variables: tuple[str, ...] = ()
+    layer: str = "python"
 
 
 def process_of(stream: int) -> int:
@@ -164,6 +168,7 @@ class Event:
     duration: int | None = None
     stream: int = 1
     task: str = ""  # none
+    cpu: int | None = None
 
 
 @dataclass(frozen=True)
@@ -302,6 +307,7 @@ class Definitions:
         place.last = self.string(code.func.rpartition(".")[2])
         place.line, place.argument_count = code.line, len(code.arguments)
         place.mine = code.mine
+        place.layer = self.string(code.layer)
         place.arguments = self._new("struct string[]", [self.string(name) for name in code.arguments])
         place.variable_count = len(code.variables)
         place.variables = self._new("struct string[]", [self.string(name) for name in code.variables])
@@ -329,6 +335,9 @@ class Definitions:
             code=self.lib.run_code_find(self.c, number),
             task_known=True,
             task=self.string(event.task),
+            cpu=[-1 if event.cpu is None else event.cpu] * 2,
+            has_cpu=event.cpu is not None,
+            lacks_cpu=event.cpu is None,
             event=self.ffi.NULL if record is None else self.event(record, how),
         )
 
@@ -381,6 +390,10 @@ class Definitions:
         facts["duration"] = [min(durations, default=0), max(durations, default=0) + wider]
         facts["has_duration"] = bool(durations)
         facts["lacks_duration"] = len(durations) < len(events)
+        cpus = [event.cpu for event in events if event.cpu is not None]
+        facts["cpu"] = [min(cpus, default=0), max(cpus, default=0) + wider]
+        facts["has_cpu"] = bool(cpus)
+        facts["lacks_cpu"] = len(cpus) < len(events)
         facts["kinds"] = sum({1 << NUMBERS[event.record.kind] for event in events})
         facts["run"] = self.c
         codes = {0 if event.record.kind == "lost" else event.record.what for event in events}
@@ -396,6 +409,8 @@ class Definitions:
             known -= {"code", "thread"}
         if "duration" not in known:
             known -= {"has_duration", "lacks_duration"}
+        if "cpu" not in known:
+            known -= {"has_cpu", "lacks_cpu"}
         if "task_known" in known:
             known |= {"task"}
         return self._facts(**{name: value for name, value in facts.items() if name in known})
@@ -414,6 +429,7 @@ class Definitions:
             return [Argument(0, "count", count, count, "int", Val("integer", int(count)))]
         names = {
             "call": self.run.code(record).arguments,
+            "event": self.run.code(record).arguments,
             "return": ("return value",),
             "exception": ("exception",),
             "throw": ("exception",),
@@ -554,7 +570,9 @@ def contents(
             yield record.line or code.line
         case "kind":
             yield record.kind
-        case "module" | "file":
+        case "cpu":
+            yield from () if event.cpu is None else (event.cpu,)
+        case "module" | "file" | "layer":
             yield getattr(code, name)
         case "mine":
             yield int(code.mine)

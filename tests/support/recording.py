@@ -37,6 +37,8 @@ class Event:
     duration: int | None
     args: list[dict[str, str]]
     task: str | None = None
+    layer: str = "python"
+    cpu: int | None = None
 
     @property
     def values(self) -> dict[str, str]:

@@ -24,11 +24,11 @@ SOURCES = (
     *("query/text", "query/out", "query/known", "query/number"),
 )
 
-KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost", "line")
-LATER = tuple(f"later {number}" for number in range(17, 32))  # a later version's kinds
+KINDS = ("call", "return", "exception", "yield", "resume", "throw", "raise", "log", "lost", "line", "event")
+LATER = tuple(f"later {number}" for number in range(18, 32))  # a later version's kinds
 # from 10 to 15 are other fields
 NUMBERS = dict(zip((*KINDS, *LATER), (*range(1, 10), *range(16, 32)), strict=True))
-FIELDS = {"line": "at_line"}  # of Event, where the kind has another name
+FIELDS = {"line": "at_line", "event": "happened"}  # of Event, where the kind has another name
 NAMES = {number: kind for kind, number in NUMBERS.items()}
 CONSTANTS = (
     *("NONE", "FALSE", "TRUE", "ELLIPSIS", "NOT_IMPLEMENTED", "REDACTED", "CUT", "UNBOUND", "CYCLE"),
@@ -100,6 +100,7 @@ RECORDS = """
 uint8_t *wire_put_bytes(uint8_t *p, int field, const void *data, size_t size);
 uint8_t *event_put(uint8_t *p, int field, uint64_t n);
 uint8_t *event_open(uint8_t *p, int kind, uint64_t what);
+uint8_t *events_put_cpu(uint8_t *p, int32_t cpu);
 uint8_t *event_put_depth(uint8_t *p, int32_t depth);
 uint8_t *event_close(uint8_t *record, uint8_t *end);
 uint8_t *value_open(uint8_t *p, int field);
@@ -168,7 +169,8 @@ struct segment_clock { int64_t epoch_ns; uint64_t epoch_units; uint64_t scale; }
 int64_t segment_clock_ns(const struct segment_clock *clock, uint64_t units);
 int64_t segment_duration_ns(const struct segment_clock *clock, uint64_t units);
 struct segment_walk {
-    uint64_t time; int32_t open; uint32_t later, index; const uint8_t *task; uint32_t task_size; ...;
+    uint64_t time; int32_t open; uint32_t later, between, index; const uint8_t *task; uint32_t task_size;
+    int32_t cpu; ...;
 };
 void segment_open(struct segment_walk *walk, const uint8_t *data, size_t size, uint64_t base_time,
                   int32_t base_depth);
@@ -477,7 +479,7 @@ class Google:
             kind = NAMES[number]
         else:
             what = getattr(event, kind)
-            kind = "line" if kind == "at_line" else kind
+            kind = {field: kind for kind, field in FIELDS.items()}.get(kind, kind)
         return Record(
             kind,
             what,

@@ -1,0 +1,86 @@
+/* Calls of functions in C: those that code in scope makes (--c-calls).
+ *
+ * What the interpreter tells of a call, and of what it calls (Python/bytecodes.c, ceval.c; 3.11:
+ * trace_call_function):
+ *
+ *                                      3.11 (profile)   3.12         3.13        3.14, 3.15
+ *   built-in function, bound method    call, end        call, end    call, end   call, end
+ *   method of a type: l.append(1)      call, end        call, end    call, end   call, end
+ *   type, slot wrapper, other object   -                call, end    call, end   call, end
+ *   Python function                    -                call         call        call
+ *   Python function: f(*args)          -                -            call        call
+ *   bound method of a Python function  -                call         call        as its function
+ *   bound method of another callable   -                call, end    call, end   as that callable
+ *   the same: m(*args)                 -                -            call        call
+ *   super()                            -                call, end    call, end   call, end
+ *   __enter__ of `with`                -                -            -           call, end
+ *   first argument                     - (self)         yes          yes         yes
+ *
+ * So an end is told of Python classes, too, and of objects with a __call__ in Python; and none of
+ * m(*args). Calls that no source shows (operators, iteration, descriptors) are not told at all. No
+ * version tells the return value, or the exception.
+ *
+ * An open call of a C function is on the thread's stack of open calls, with its caller. The end
+ * that is told to the same caller, while it is the innermost, is its end.
+ *
+ * Functions are known by what defines them (PyMethodDef, slot, type), and are never bound. Reading
+ * their names runs no code of the program. All of it runs under the GIL.
+ */
+#ifndef PYTRACE_C_CALLS_H
+#define PYTRACE_C_CALLS_H
+
+#include "record/hook.h"
+
+/* A function in C. Its info has no code object. */
+struct c_function {
+    const void *key;   /* what defines it; compared only, as is `check` */
+    const void *check; /* what lies there, so that another one in the same memory is noticed */
+    struct code_info info;
+};
+
+/* exact: no call site is switched off. `own`: our module, whose functions are never recorded. 0, or
+ * -1 with a Python exception. */
+int c_calls_configure(bool exact, PyObject *own);
+
+/* The function that is called, if it is one in C; NULL: it is none, or it cannot be recorded. */
+struct c_function *c_calls_find(PyObject *callable);
+
+/* An instruction of `code` calls `callable`, which is no function in C. True: as far as it is
+ * known, it never calls any, and need not be looked at again. */
+bool c_calls_settled(PyCodeObject *code, struct code_info *info, int64_t offset, PyObject *callable);
+/* It calls a function in C: it is looked at for ever. */
+void c_calls_mark(PyCodeObject *code, struct code_info *info, int64_t offset);
+
+/* `code` calls a function in C. argument: its first one, or NULL. */
+HOT void c_calls_enter(struct thread *thread, const PyCodeObject *code, struct c_function *function,
+                       PyObject *argument)
+{
+    uint64_t now = record_now(thread);
+    if (UNLIKELY(thread->top == thread->end) && !thread_grow(thread))
+        return;
+    struct place place = record_reserve(thread, RECORD_ROOM_FOR_VALUE, RECORD_ROOM_FOR_VALUE);
+    if (LIKELY(place.start != NULL)) {
+        uint8_t *p = record_head(place.start, &function->info, EVENT_CALL, now - thread->stream.time);
+        if (argument != NULL && LIKELY(recorder.values))
+            p = values_put_fast(p, place.end - WIRE_CLOSE_MAX, EVENT_VALUE, argument);
+        record_commit(thread, place.start, p, now);
+    }
+    struct open_call *call = thread->top;
+    call->code = (PyCodeObject *)((uintptr_t)function | CALL_OF_C);
+    call->start = now;
+    call->caller = code;
+    thread->top = call + 1;
+    thread->stream.depth++;
+}
+
+/* A call that `code` made has ended, by a return or an exception, at `now`. */
+HOT void c_calls_leave(struct thread *thread, const PyCodeObject *code, enum event_kind kind, uint64_t now)
+{
+    struct open_call *call = thread->top - 1;
+    if (!call_is_of_c(call) || call->caller != code)
+        return; /* its beginning was not recorded */
+    struct c_function *function = (struct c_function *)((uintptr_t)call->code & ~(uintptr_t)CALL_OF_C);
+    hook_leave(thread, call, &function->info, kind, NULL, NULL, false, now);
+}
+
+#endif
