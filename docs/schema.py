@@ -295,9 +295,9 @@ SELECT * FROM event WHERE event MATCH '(and (like func "pay%") (any (and (= name
 Fields that are numbers:
 `id run time pid tid line depth duration mine own_depth near_depth near cpu stream process`. Fields
 that are texts: `thread task kind layer module file`, `qualname` (the qualified name), `func` (the
-qualified name, or its last part). Only inside of `any`: `position` (a number), `name`, `value`, `text`,
-`either` (value or text), `type`. Texts stand in double quotes, with `\"` and `\\`. Conditions are
-nested at most 200 deep.
+qualified name, or its last part). Only inside of `any`: `position` (a number), `name`, `value`,
+`text`, `either` (value or text), `type`. Texts stand in double quotes, with `\"` and `\\`.
+Conditions are nested at most 200 deep.
 
 `shown`, `own_depth`, `near_depth` and `near` follow from all events before in the thread. Each
 segment knows which own code is open where it begins (`segment.open`), so that a scan needs no other

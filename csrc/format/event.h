@@ -8,7 +8,8 @@
  *
  *          | 72 LEN value ... | 7a LEN name ...
  *
- * Between two records there may be an element of `Events.task` or `Events.cpu`, whose events follow:
+ * Between two records there may be an element of `Events.task` or `Events.cpu`, whose events
+ * follow:
  *
  *   12 LEN name
  *   18 CPU+1                            0: not known

@@ -77,7 +77,8 @@ enum {
     EVENT_LEAVES = 1 << EVENT_RETURN | 1 << EVENT_EXCEPTION | 1 << EVENT_YIELD,
 };
 
-/* Skips elements that are no records: names of tasks, processors, and unknown fields of `Events`. */
+/* Skips elements that are no records: names of tasks, processors, and unknown fields of
+ * `Events`. */
 int segment_pass(struct segment_walk *walk);
 
 /* segment_next, segment_skim or segment_head, depending on the decoder. */

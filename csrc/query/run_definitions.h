@@ -61,10 +61,10 @@ const struct run_thread *run_thread_find(const struct run_definitions *run, uint
 /* The names of types for text_value and similar functions. */
 struct text_names run_type_names(const struct run_definitions *run);
 
-/* The name of an event's value number `position` (from 0). For a call or an `event` it is its argument's; if the
- * code has too few, "argument N" in `buffer`. Others are "return value", "exception", "yield
- * value"; for a log, "message" and then the names in the record. `given` is the name that
- * event_name found for this value, or empty. */
+/* The name of an event's value number `position` (from 0). For a call or an `event` it is its
+ * argument's; if the code has too few, "argument N" in `buffer`. Others are "return value",
+ * "exception", "yield value"; for a log, "message" and then the names in the record. `given` is the
+ * name that event_name found for this value, or empty. */
 struct string run_argument_name(const struct run_code *code, enum event_kind kind, uint32_t position,
                                 struct string given, char buffer[32]);
 

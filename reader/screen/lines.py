@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from ..render import INDENT_MAX, SIGNS, arguments, duration, names
 from ..rows import LAYER, Row, Run, Source, level_of, text
-from .text import DOTS, Line, begins, cells, chop, fitted, fitted_end, shown
+from .text import Line, begins, cells, fitted, fitted_end, shown
 from .view import Item
 
 TIMES = ("clock", "date", "start", "off")

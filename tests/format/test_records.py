@@ -156,7 +156,7 @@ def delimited(field: int, body: bytes) -> bytes:
 
 UNKNOWN = (
     varint(99 << 3) + b"\x07",
-    varint(35 << 3 | 1) + b"8 bytes.",
+    varint(36 << 3 | 1) + b"8 bytes.",
     delimited(1000, b"?"),
     b"\xfd\x02abcd",
 )
