@@ -182,6 +182,46 @@ print(ran)
 # ---- chunks --------------------------------------------------------------------------------------
 
 
+def test_a_resumed_generator_is_the_one_that_it_was(record: Record) -> None:
+    recording = record(
+        """
+def count(n):
+    while True:
+        n += 1
+        yield n
+one, other = count(10), count(20)
+for _ in range(3):
+    next(one)
+    next(other)
+next(one)
+next(one)
+""",
+        "--lines",
+    )
+    database = Database(str(recording.database))
+    found = [
+        [(text(name), text(value)) for name, value in database.query("bb", sql, (event.id,))]
+        for sql in [f"SELECT {NAME}, {VALUE} FROM variable(?)"]
+        for event in recording.of("resume")
+    ]
+    assert found == [[("n", str(n))] for n in (11, 21, 12, 22, 13, 14)]
+
+
+def test_what_a_resumed_generator_has_told_is_not_told_again(record: Record) -> None:
+    source = """
+def wait(text):
+    while True:
+        yield
+waiting = [wait(str(i) * 100) for i in range(20)]
+for _ in range(100):
+    for each in waiting:
+        next(each)
+"""
+    recording = record(source, "--lines")
+    sizes = Database(str(recording.database)).query("i", "SELECT size FROM segment")
+    assert sum(size for (size,) in sizes) < 2000 * 100  # texts of 100 bytes each
+
+
 def test_changes_are_the_same_in_each_chunk(record: Record) -> None:
     """The first line of a call in a chunk has all variables: those that are no news are not
     shown."""
