@@ -63,7 +63,7 @@ SETTINGS = {
             "own|all|exact",
             "",
             read_c_calls,
-            "also functions in C that your code calls, or all; exact: no place is switched off",
+            "also functions in C that your code calls; all: that any code calls",
             choices=("own", "all", "exact"),
             alone="own",
         ),

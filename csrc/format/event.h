@@ -194,7 +194,8 @@ static inline uint8_t *event_put(uint8_t *p, int field, uint64_t n)
 }
 
 /* Opens a record. Its fields follow in the order of their numbers (but `trailing` and `generator`
- * before the values), then event_close. `what`: the code's number, or the count of a lost record. */
+ * before the values), then event_close. `what`: the code's number, or the count of a lost
+ * record. */
 static inline uint8_t *event_open(uint8_t *p, enum event_kind kind, uint64_t what)
 {
     p = wire_open(p, EVENTS_EVENT);

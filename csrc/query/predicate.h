@@ -64,8 +64,8 @@ void predicate_free(struct predicate *predicate); /* NULL is fine */
  *   (= FIELD V) (!= FIELD V) (< FIELD N) (<= FIELD N) (> FIELD N) (>= FIELD N) (between FIELD N N)
  *   (in FIELD V…) (like FIELD "pattern") (plain FIELD) (shown own) (shown near)
  *
- * FIELD is one of id run time pid tid line depth duration mine trailing own_depth near_depth near cpu
- * stream process position (N: a decimal integer of 64 bits), thread task kind layer module file
+ * FIELD is one of id run time pid tid line depth duration mine trailing own_depth near_depth near
+ * cpu stream process position (N: a decimal integer of 64 bits), thread task kind layer module file
  * qualname func name value text either type ("…": UTF-8, in which \" and \\ stand for " and \). In
  * a pattern a backslash escapes; it is written \\ in the text form. `=` on texts is exact; `plain`
  * is a text of nothing but printable ASCII. A condition on an argument outside of `any` is a
