@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from family import wait_until_finished
 from recording import Record, texts
 
 SUBCLASSES = """
@@ -218,6 +219,7 @@ WHOLE = {
 def test_no_code_of_a_subclass_runs(record: Record, options: tuple[str, ...]) -> None:
     recording = record(SUBCLASSES, "--no-stdlib", *options)
     assert recording.stdout == "[]\n"
+    wait_until_finished(recording.database)  # os._exit does not wait for the dumper
     found = texts(recording.of("call", func="taken"))
     assert len(found) % 4 == 0
     shown = {found[at].strip("'"): found[at + 1 : at + 4] for at in range(0, len(found), 4)}
