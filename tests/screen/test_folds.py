@@ -16,6 +16,7 @@ from pytracer.reader.rows import EVENT, Row
 from pytracer.reader.screen import view as asking
 from pytracer.reader.screen.view import ENTERS, LEAVES, Folds, Item, Span
 
+from family import wait_until_finished
 from recording import PYTRACE, record, run
 from recut import recut
 
@@ -178,6 +179,7 @@ def asked(folds: Folds) -> Query:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("folds")
     whole = record(folder, PROGRAM, "--no-stdlib").database
+    wait_until_finished(whole)
     # returns when all is stored: the program did not wait for that
     run([*PYTRACE, "print", str(whole), "--follow"], folder)
     recut(whole, folder / "pieces.sqlite", 7, lines=Random(3))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import walking
+from family import wait_until_finished
 from recording import PYTRACE, run
 
 
@@ -19,6 +20,7 @@ def test_every_call_of_every_process_is_there(tmp_path: Path, seed: int) -> None
     database = str(tmp_path / "traces.sqlite")
     done = run([*PYTRACE, "-o", database, *program], tmp_path, PYTHONWARNINGS="ignore")
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    wait_until_finished(Path(database))
 
     called: Counter[tuple[int, str]] = Counter()
     # how many threads may have begun a call that is not yet counted
