@@ -80,26 +80,24 @@ def read_attributes(text: str) -> str:
     return str(int(text))
 
 
-def read_lines(text: str) -> str:
+def _read_whose(text: str, words: tuple[str, ...], expected: str) -> str:
+    """One of the words; own: yes; "": no."""
     match text.strip().lower():
-        case "own" | "all" as which:
+        case which if which in words:
             return which
         case "1" | "true" | "yes" | "on":
             return "own"
         case "" | "0" | "false" | "no" | "off":
             return ""
-    raise ValueError("own (your code) or all is expected")
+    raise ValueError(f"{expected} is expected")
+
+
+def read_lines(text: str) -> str:
+    return _read_whose(text, ("own", "all"), "own (your code) or all")
 
 
 def read_c_calls(text: str) -> str:
-    match text.strip().lower():
-        case "own" | "all" | "exact" as which:
-            return which
-        case "1" | "true" | "yes" | "on":
-            return "own"
-        case "" | "0" | "false" | "no" | "off":
-            return ""
-    raise ValueError("own (calls by your code), all or exact is expected")
+    return _read_whose(text, ("own", "all", "exact"), "own (calls by your code), all or exact")
 
 
 def read_switch(text: str) -> str:

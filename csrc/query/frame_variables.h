@@ -2,9 +2,8 @@
  * have changed up to there. One segment tells them all, because the first line of a call in each
  * segment has all of its variables.
  *
- * No record tells which generator a resumed one is. It is the one of its function that was
- * suspended last, or its first line has all of its variables (csrc/record/lines.h). Knows no
- * SQLite.
+ * A resumed generator goes on from what it has told before: the records of its yields and
+ * resumptions have its number (csrc/record/lines.h). Knows no SQLite.
  */
 #ifndef PYTRACE_FRAME_VARIABLES_H
 #define PYTRACE_FRAME_VARIABLES_H
