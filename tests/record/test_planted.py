@@ -135,12 +135,15 @@ if os.geteuid() == 0:
     def test_names_that_somebody_has_planted(size: int) -> None:
         """A file like a recording that was cut off, but of another user, is neither saved nor
         removed."""
-        path = Path(SHARED_MEMORY, f"pytrace-{os.getuid()}-999999999-{os.urandom(8).hex()}")
-        with path.open("wb") as file:
+        unique = os.urandom(8).hex()
+        prepared = Path(SHARED_MEMORY, f"test-{unique}")
+        with prepared.open("wb") as file:
             file.write(b"\xff" * 5000)
             file.truncate(size)
+        # the name comes last: as long as the file is ours, a dumper nearby may clean it away
+        os.chown(prepared, SOMEBODY, -1)
+        path = prepared.rename(Path(SHARED_MEMORY, f"pytrace-{os.getuid()}-999999999-{unique}"))
         try:
-            os.chown(path, SOMEBODY, -1)
             assert str(path) not in [*abandoned_rings()]
             assert path.stat().st_size == size
         finally:
