@@ -16,7 +16,7 @@ import cffi
 
 FOLDER = Path("csrc")
 UNPRINTABLE = "query/unprintable.h"
-SOURCES = ("ring", "format")  # folders
+SOURCES = ("ring", "format", "kernel")  # folders
 
 DECLARATIONS = """
 /* ring.h */
@@ -88,6 +88,39 @@ uint64_t ring_dumper_passes(const struct ring *ring);
 int ring_look(const struct ring *ring, uint32_t index, struct chunk_view *view);
 uint32_t ring_look_all(const struct ring *ring, struct chunk_view *views, uint32_t *bad);
 void ring_release(struct ring *ring, uint32_t index);
+uint32_t ring_next_number(struct ring *ring);
+
+/* kernel/record.h */
+struct kernel;
+enum kernel_role { KERNEL_EVENT, KERNEL_ENTER, KERNEL_EXIT };
+struct kernel *kernel_new(struct ring *ring, const char *page, size_t page_size, const char *const *errors,
+                          uint32_t error_count, uint32_t error_type, uint32_t address_type, bool all);
+void kernel_free(struct kernel *kernel);
+int kernel_add_event(struct kernel *kernel, const char *format, size_t size, enum kernel_role role, bool shown);
+int kernel_pair(struct kernel *kernel, int enter, int exit);
+int kernel_tells_of(struct kernel *kernel, int id, const char *field, bool begins);
+int kernel_add_processor(struct kernel *kernel, uint32_t number, int fd);
+int kernel_add_thread(struct kernel *kernel, uint32_t tid);
+int kernel_drain(struct kernel *kernel, size_t most);
+int kernel_follow(struct kernel *kernel, const struct chunk_view *chunk);
+int kernel_make(struct kernel *kernel, bool all);
+bool kernel_next_code(struct kernel *kernel, uint32_t *number, uint32_t *id);
+struct kernel_birth { uint32_t tid, parent, stream; bool is_processor, is_process; };
+bool kernel_next_birth(struct kernel *kernel, struct kernel_birth *birth);
+struct kernel_body {
+    uint32_t stream, sequence, tid, records;
+    bool whole;
+    int32_t base_depth, min_depth;
+    uint64_t base_time, last_time;
+    const uint8_t *body;
+    size_t size;
+};
+void kernel_first_body(struct kernel *kernel);
+bool kernel_next_body(struct kernel *kernel, bool live, struct kernel_body *body);
+void kernel_stored(struct kernel *kernel, uint32_t stream, uint32_t sequence, uint32_t records);
+void kernel_finish(struct kernel *kernel);
+struct kernel_counts { uint64_t events, lost, nonsense, bytes; };
+void kernel_count(const struct kernel *kernel, struct kernel_counts *counts);
 
 /* definitions.h */
 struct definition { uint32_t kind, number; uint64_t hash; };
@@ -149,7 +182,8 @@ def ffi() -> cffi.FFI:
     builder.cdef(DECLARATIONS)
     builder.set_source(
         "pytracer._core",
-        '#include "ring/ring.h"\n#include "format/definitions.h"\n#include "format/summary.h"\n',
+        '#include "ring/ring.h"\n#include "format/definitions.h"\n#include "format/summary.h"\n'
+        '#include "kernel/record.h"\n',
         sources=sorted(str(path) for folder in SOURCES for path in FOLDER.glob(f"{folder}/*.c")),
         depends=sorted(str(header) for header in FOLDER.glob("*/*.h")),
         include_dirs=[str(FOLDER)],

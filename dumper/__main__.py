@@ -12,6 +12,8 @@ import sys
 import time
 from contextlib import suppress
 
+from typing import TYPE_CHECKING
+
 import apsw
 
 from . import ring as abi
@@ -20,6 +22,9 @@ from .ring import Ring
 from .sources import Sources
 from .store import Refused, RunStart, Step, Store, Totals, no_step
 from .summary import summary
+
+if TYPE_CHECKING:
+    from .kernel import Kernel
 
 # Settings. FACTS describe the run, all others are options. TEXTS and NUMBERS must be there.
 FACTS = {"recording", "command", "directory", "python", "pid"}
@@ -76,6 +81,7 @@ def main(path: str) -> int:
             ring.say(abi.STATE_REFUSED, f"pytrace: {refusal}")
             return 1
         # the program runs already: its chunks stay in the ring until the database can be opened
+    kernel, notes = _open_kernel(ring, settings)
     ring.say(abi.STATE_READY, "")
 
     def line(totals: Totals | None, goes_on: bool = False) -> str:
@@ -85,7 +91,8 @@ def main(path: str) -> int:
         return summary(totals, settings["output"], settings["directory"], pump.notes, goes_on)
 
     sources = Sources(settings, epoch_ns)
-    pump = Pump(ring, store, open_store, int(settings["pid"]), line, sources, step)
+    pump = Pump(ring, store, open_store, int(settings["pid"]), line, sources, step, kernel)
+    pump.notes += notes
     if not pump.run(before_first_wait=lambda: _set_title(settings["command"])):
         return 1  # the ring stays for another dumper, and says why nothing can be saved
     try:
@@ -101,6 +108,18 @@ def main(path: str) -> int:
     with suppress(FileNotFoundError):
         os.unlink(path)
     return 0
+
+
+def _open_kernel(ring: Ring, settings: dict[str, str]) -> "tuple[Kernel | None, list[str]]":
+    """The kernel's events, if they are to be recorded, and a note why they cannot be."""
+    if not settings.get("kernel"):
+        return None, []
+    from .kernel import Kernel, Unavailable
+
+    try:
+        return Kernel(ring, settings["kernel"].split(","), [int(settings["pid"])]), []
+    except Unavailable as problem:
+        return None, [f"no kernel events: {problem}"]
 
 
 def shown(text: str) -> str:

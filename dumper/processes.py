@@ -230,6 +230,10 @@ class Processes:
         self.saved.add(number)
         self._lost += self._ring.process_lost(number)
 
+    def numbers(self) -> dict[int, int]:
+        """By pid, the number of the process that registered last."""
+        return {pid: number for (pid, _), number in self._last.items()}
+
     def over(self) -> bool:
         """True: there has been a process, and none is left."""
         none_new = self._ring.process_state(self.count) == NONE

@@ -2,6 +2,8 @@
 
 The steps of a pass, and the state that a crash between two of them leaves:
 
+    take the kernel's events, if they are recorded
+                        before: the kernel has them
     look at the processes, then at the chunks, then at the definitions
                         a process that has ended published its last record before the look at the
                         chunks; the definitions, seen last, contain all that the events refer to
@@ -34,6 +36,7 @@ from .store import EVICT_AT_ONCE, Kept, Refused, Step, Store, Totals, no_step
 
 if TYPE_CHECKING:
     from .definitions import DefinitionRows
+    from .kernel import Kernel
 
 if sys.version_info >= (3, 14):
     from compression.zstd import CompressionParameter, ZstdCompressor
@@ -79,12 +82,14 @@ class Pump:
         so_far: Callable[[Totals, bool], str],
         sources: Sources,
         step: Step = no_step,
+        kernel: "Kernel | None" = None,
     ) -> None:
         """store: None if it could not be opened yet. open_store opens it then, and if the file has
         been taken away; it may raise Refused. program: pid of the process that the recording was
         started for. so_far: makes the line that a process prints if it ends before others; its
-        argument says whether others go on."""
+        argument says whether others go on. kernel: its events are recorded, too."""
         self.ring = ring
+        self._kernel = kernel
         self.store = store
         self.processes = Processes(ring)
         self.notes: list[str] = []  # problems, for the summary
@@ -178,8 +183,10 @@ class Pump:
         """Ends the run, of which all is saved. Raises apsw.Error if that cannot be written for
         long."""
         until = time.monotonic() + GIVE_UP_SECONDS
+        self._stop_kernel()
         while True:
             try:
+                self._finish_kernel(store)
                 return store.finish(self.ring.now_ns())
             except apsw.Error as error:
                 self._say_trouble(error)
@@ -209,6 +216,7 @@ class Pump:
     def _pass(self, now: float) -> int:
         """Returns how many bytes of the ring came free. Raises apsw.Error or Refused: chunks that
         are not committed stay in the ring."""
+        self._drain_kernel()
         new, ended = self.processes.look(now)
         self._new += new
         self._ended = {process.number for process in ended}
@@ -216,6 +224,8 @@ class Pump:
             process.ended_ns()
 
         chunks, self._bad = self.ring.look()
+        if self._kernel is not None:
+            self._kernel.make(self.ring, chunks)
         final: list[Chunk] = []
         live: list[Chunk] = []
         for chunk in chunks:
@@ -225,6 +235,9 @@ class Pump:
             elif chunk.kind == abi.EVENTS:
                 (final if self._is_final(chunk) else live).append(chunk)
         live_due = now >= self._live_next or bool(self.processes.leaving)
+        if self._kernel is not None:
+            for chunk in self._kernel.bodies(live_due, self.processes.numbers()):
+                (final if chunk.sealed else live).append(chunk)
         if not (final or live_due or ended or self._new or self._sources.wanted):
             return 0
         grown = [chunk for chunk in live if chunk.used != self._stored.get(chunk.key)] if live_due else []
@@ -253,6 +266,8 @@ class Pump:
 
     def _is_final(self, chunk: Chunk) -> bool:
         """True: nothing more will be written to this chunk."""
+        if chunk.place < 0:
+            return chunk.sealed  # its process may have ended long before
         return chunk.sealed or chunk.process in self._ended or chunk.process in self.processes.saved
 
     def _take_definitions(self, store: Store) -> None:
@@ -272,6 +287,8 @@ class Pump:
         if rows:
             self._segments.know((number, mine) for number, *_, mine, _ in rows.codes)
             self._sources.want((file, language, mine) for *_, file, _, _, _, language, mine, _ in rows.codes)
+        if self._kernel is not None:
+            self._define_kernel(store)
         losses = self._all_losses()
         scale = 0 if self._clock_known else self.ring.clock_scale()
         if rows or self._new or scale or losses != self._losses:
@@ -315,7 +332,8 @@ class Pump:
 
     def _all_losses(self) -> tuple[int, int, int]:
         """Records dropped, chunks refused, and processes turned away."""
-        return self.processes.lost(), self._bad + len(self._nonsense), self.ring.turned_away()
+        lost = self.processes.lost() + (self._kernel.lost() if self._kernel is not None else 0)
+        return lost, self._bad + len(self._nonsense), self.ring.turned_away()
 
     def _decode(self, chunk: Chunk, start: int, rows: "DefinitionRows | None") -> "DefinitionRows":
         from .definitions import DecodeError, DefinitionRows, decode
@@ -349,7 +367,9 @@ class Pump:
                     self._nonsense |= refused
                     store.put_losses(*self._all_losses())
             for chunk in batch:
-                if self._is_final(chunk):
+                if chunk.place < 0 and self._kernel is not None:
+                    self._kernel.stored(chunk)
+                elif self._is_final(chunk):
                     self.ring.release(chunk)
                     self._step("after release")
                     self._stored.pop(chunk.key, None)
@@ -372,6 +392,58 @@ class Pump:
             size += chunk.used
         if batch:
             yield batch
+
+    # ---- the kernel ---------------------------------------------------------------------------
+
+    def _drain_kernel(self) -> None:
+        if self._kernel is None:
+            return
+        try:
+            self._kernel.drain()
+        except OSError as error:
+            self._note(f"kernel events are missing from some time on ({error.strerror})")
+
+    def _define_kernel(self, store: Store) -> None:
+        """Stores the definitions that kernel events refer to."""
+        kernel = self._kernel
+        assert kernel is not None
+        processes, kernel.new_processes = kernel.new_processes, []
+        codes, types, threads = list(kernel.codes()), kernel.types, kernel.threads()
+        if not (processes or codes or types or threads):
+            return
+        now = self.ring.now_ns()
+        with store.transaction():
+            store.put_processes((each.number, each.pid, each.parent, now) for each in processes)
+            store.put_commands(
+                [(each.number, each.pid, each.parent, each.command) for each in processes if each.command], now
+            )
+            store.put_types(types)
+            store.put_codes(codes)
+            store.put_threads(threads)
+        kernel.types = []
+
+    def _stop_kernel(self) -> None:
+        if self._kernel is None:
+            return
+        try:
+            self._kernel.stop(self.ring.look(abi.EVENTS)[0])
+        except OSError as error:
+            self._note(f"the last kernel events are missing ({error.strerror})")
+
+    def _finish_kernel(self, store: Store) -> None:
+        """Stores the rest of the kernel's events, and removes its instance."""
+        kernel = self._kernel
+        if kernel is None:
+            return
+        bodies = kernel.bodies(False, self.processes.numbers())
+        self._define_kernel(store)
+        self._take_events(store, bodies, self._compressors[LEVELS[0][1]])
+        with store.transaction():
+            for number in kernel.made_up():
+                store.end_process(number, self.ring.now_ns(), None, 0, False)
+            store.put_losses(*self._all_losses())
+        kernel.close()
+        self._kernel = None
 
     # ---- the database -------------------------------------------------------------------------
 

@@ -74,8 +74,22 @@ class Ring:
         self.small_count: int = self._ring.small_count  # of them
         self.size: int = sum(map(self._body_size, range(self.chunk_count)))  # bytes, of all bodies
         self._views = ffi.new("struct chunk_view[]", self.chunk_count)
+        self._view = ffi.new("struct chunk_view *")
         self._bad = ffi.new("uint32_t *")
         self._definition = ffi.new("struct definition *")
+
+    @property
+    def raw(self) -> Any:
+        """struct ring *, for other parts of the C code."""
+        return self._ring
+
+    def view(self, chunk: Chunk) -> Any:
+        """The chunk as const struct chunk_view *, as it was at the look."""
+        view = self._view
+        view.stream, view.sequence, view.tid = chunk.stream, chunk.sequence, chunk.tid
+        view.base_time, view.base_depth = chunk.base_time, chunk.base_depth
+        view.body, view.used = chunk.body, chunk.used
+        return view
 
     def settings(self) -> dict[str, str]:
         """The settings that launcher, hook and dumper share."""

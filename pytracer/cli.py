@@ -3,12 +3,14 @@
 import sys
 
 from .option_values import (
+    KERNEL_ALONE,
     read_attributes,
     read_buffer_size,
     read_c_calls,
     read_count,
     read_event,
     read_event_count,
+    read_kernel,
     read_lines,
     read_output,
     read_output_size,
@@ -66,6 +68,15 @@ SETTINGS = {
             "also functions in C that your code calls; all: that any code calls",
             choices=("own", "all", "exact"),
             alone="own",
+        ),
+        Option(
+            "--kernel",
+            "",
+            "GROUPS",
+            "",
+            read_kernel,
+            "also kernel events, as root: sched, syscalls, faults, signals, system:event",
+            alone=KERNEL_ALONE,
         ),
         Option(
             "--no-sources", "", "", "0", read_switch, "with --lines, do not store the source text of files"

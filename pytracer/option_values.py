@@ -100,6 +100,28 @@ def read_c_calls(text: str) -> str:
     return _read_whose(text, ("own", "all", "exact"), "own (calls by your code), all or exact")
 
 
+KERNEL_GROUPS = ("sched", "syscalls", "faults", "signals")
+KERNEL_ALONE = "sched,syscalls,faults"
+
+
+def read_kernel(text: str) -> str:
+    """Groups and events, with commas between them."""
+    match text.strip().lower():
+        case "1" | "true" | "yes" | "on":
+            return KERNEL_ALONE
+        case "" | "0" | "false" | "no" | "off":
+            return ""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        system, colon, event = word.partition(":")
+        if word not in KERNEL_GROUPS and not (system and colon and event and ":" not in event):
+            raise ValueError(
+                f"{', '.join(KERNEL_GROUPS)} or system:event is expected, with commas between them,"
+                f" not {word!r}"
+            )
+    return ",".join(dict.fromkeys(words))
+
+
 def read_switch(text: str) -> str:
     match text.strip().lower():
         case "1" | "true" | "yes" | "on":

@@ -740,6 +740,11 @@ uint32_t ring_next_number(struct ring *ring)
     return add(ring->header->next_number, 1, relaxed);
 }
 
+uint32_t ring_next_stream(struct ring *ring)
+{
+    return add(ring->header->next_stream, 1, relaxed);
+}
+
 /* places where a definition may be; if all are taken, it stays unknown, and is defined again */
 #define KNOWN_PROBES 16
 

@@ -221,6 +221,8 @@ uint64_t ring_dumper_passes(const struct ring *ring);
 
 /* A number for a code or a type, unique in the recording. */
 uint32_t ring_next_number(struct ring *ring);
+/* A number for a stream, unique in the recording; stream_open takes one by itself. */
+uint32_t ring_next_stream(struct ring *ring);
 /* The number of a definition that is in the database, by its hash (not 0); 0: none is known. */
 uint32_t ring_known_find(const struct ring *ring, uint64_t hash);
 /* Dumper: the definition with this hash is in the database, under this number. */
