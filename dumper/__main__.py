@@ -22,12 +22,13 @@ from .ring import Ring
 from .sources import Sources
 from .store import Refused, RunStart, Step, Store, Totals, no_step
 from .summary import summary
+from .tracefs import Unavailable
 
 if TYPE_CHECKING:
     from .kernel import Kernel
 
 # Settings. FACTS describe the run, all others are options. TEXTS and NUMBERS must be there.
-FACTS = {"recording", "command", "directory", "python", "pid"}
+FACTS = {"recording", "command", "directory", "python", "pid", "kernel_pids", "kernel_filter"}
 TEXTS = {"recording", "output", "command", "directory", "python"}
 NUMBERS = ("max_size", "max_traces", "pid")
 TITLE_LENGTH = 120
@@ -81,7 +82,14 @@ def main(path: str) -> int:
             ring.say(abi.STATE_REFUSED, f"pytrace: {refusal}")
             return 1
         # the program runs already: its chunks stay in the ring until the database can be opened
-    kernel, notes = _open_kernel(ring, settings)
+    kernel, notes = None, []
+    try:
+        kernel = _open_kernel(ring, settings)
+    except Unavailable as problem:
+        if "kernel_pids" in settings and ring.said() == abi.STATE_STARTING:
+            ring.say(abi.STATE_REFUSED, f"pytrace: {problem}")
+            return 1
+        notes.append(f"without kernel events: {problem}")
     ring.say(abi.STATE_READY, "")
 
     def line(totals: Totals | None, goes_on: bool = False) -> str:
@@ -110,16 +118,20 @@ def main(path: str) -> int:
     return 0
 
 
-def _open_kernel(ring: Ring, settings: dict[str, str]) -> "tuple[Kernel | None, list[str]]":
-    """The kernel's events, if they are to be recorded, and a note why they cannot be."""
+def _open_kernel(ring: Ring, settings: dict[str, str]) -> "Kernel | None":
+    """The kernel's events, if they are to be recorded. Raises Unavailable."""
     if not settings.get("kernel"):
-        return None, []
-    from .kernel import Kernel, Unavailable
+        return None
+    from .kernel import Kernel
 
-    try:
-        return Kernel(ring, settings["kernel"].split(","), [int(settings["pid"])]), []
-    except Unavailable as problem:
-        return None, [f"no kernel events: {problem}"]
+    pids = settings.get("kernel_pids", settings["pid"])  # of `pytrace kernel`
+    return Kernel(
+        ring,
+        settings["kernel"].split(","),
+        [int(pid) for pid in pids.split(",") if pid != "all"],
+        settings.get("kernel_filter", ""),
+        all=pids == "all",
+    )
 
 
 def shown(text: str) -> str:

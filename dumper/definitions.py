@@ -15,7 +15,7 @@ UINT32_MAX = (1 << 32) - 1
 INTEGER_MAX = (1 << 63) - 1  # of SQL
 
 LANGUAGES = ("python", "cython", "c", "native", "kernel")  # Code.Language
-KINDS = ("thread", "processor")  # Thread.Kind
+KINDS = ("thread", "processor", "kernel")  # Thread.Kind
 
 Field = tuple[int, Any]  # a tag, and an int for VARINT, bytes for BYTES
 

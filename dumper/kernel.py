@@ -279,7 +279,7 @@ class Kernel:
             process = self._process(pid, parent, numbers)
         self._streams[stream] = process, tid
         kind = "processor" if is_processor else "kernel"
-        self._threads.append((stream, process, tid, f"cpu{tid}" if is_processor else "", kind))
+        self._threads.append((stream, process, tid, f"cpu{tid}" if is_processor else thread_name(tid), kind))
         return process, tid
 
     def _tgid(self, tid: int, parent: int, is_process: bool) -> int:
@@ -348,6 +348,13 @@ def tgid(tid: int) -> int | None:
             if line.startswith(b"Tgid:"):
                 return int(line.split()[1])
     return None
+
+
+def thread_name(tid: int) -> str:
+    """Its name, or "" if it has ended."""
+    with suppress(OSError), open(f"/proc/{tid}/comm", "rb") as file:
+        return file.read().rstrip(b"\n").decode("utf-8", "replace")
+    return ""
 
 
 def tree(pid: int) -> list[int]:

@@ -5,9 +5,7 @@ tracefs. It has the name of the recording's ring. The kernel does not remove an 
 held open, so that whoever finds one left behind may simply try.
 """
 
-import ctypes
 import os
-import re
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -35,11 +33,18 @@ GROUPS = {
     "faults": ("exceptions:page_fault_user", "exceptions:page_fault_kernel"),
     "signals": ("signal:signal_generate", "signal:signal_deliver"),
 }
-NAME = re.compile(r"[A-Za-z0-9_\-]+:[A-Za-z0-9_\-*?]+")
 
 
 class Unavailable(Exception):
     """Kernel events cannot be recorded. Its text says why, and what to do."""
+
+
+class UnknownEvent(Unavailable):
+    """This kernel has no such event."""
+
+
+class BadFilter(Unavailable):
+    """Its text has what the kernel says."""
 
 
 def _write(path: str, text: str, append: bool = False) -> None:
@@ -57,6 +62,8 @@ def _read(path: str) -> bytes:
 
 def _mount() -> str | None:
     """A tracefs that is mounted nowhere: it goes with this process. None: it cannot be had."""
+    import ctypes
+
     libc = ctypes.CDLL(None, use_errno=True)
     context = libc.syscall(FSOPEN, b"tracefs", CLOEXEC)
     if context < 0:
@@ -101,13 +108,13 @@ def events(folder: str, wanted: Iterable[str]) -> list[str]:
             system, _, name = pattern.partition(":")
             if "*" not in name and "?" not in name:
                 if not os.path.exists(f"{folder}/events/{system}/{name}/format"):
-                    raise Unavailable(f"this kernel has no event {pattern}; see {folder}/available_events")
+                    raise UnknownEvent(f"this kernel has no event {pattern}; see {folder}/available_events")
                 found[pattern] = None
                 continue
             try:
                 names = sorted(os.listdir(f"{folder}/events/{system}"))
             except OSError:
-                raise Unavailable(f"this kernel has no events {pattern}; see {folder}/available_events") from None
+                raise UnknownEvent(f"this kernel has no events {pattern}; see {folder}/available_events") from None
             matching = [each for each in names if fnmatch.fnmatchcase(each, name)]
             found |= {f"{system}:{each}": None for each in matching if each not in ("enable", "filter")}
     return list(found)
@@ -166,10 +173,15 @@ class Instance:
         return _read(f"{self.top}/events/{event.replace(':', '/')}/format")
 
     def enable(self, event: str, filter: str = "") -> None:
-        """Switches on system:event, or all events of a system (`system:*`). Raises OSError."""
+        """Switches on system:event, or all events of a system (`system:*`). Raises OSError, and
+        BadFilter."""
         folder = "events/" + event.removesuffix(":*").replace(":", "/")
         if filter:
-            self.write(f"{folder}/filter", filter)
+            try:
+                self.write(f"{folder}/filter", filter)
+            except OSError:
+                said = self.read(f"{folder}/filter").decode("utf-8", "replace").strip()
+                raise BadFilter(f"the kernel does not take this filter for {event}:\n{said}") from None
         self.write(f"{folder}/enable", "1")
 
     def remove(self) -> None:

@@ -13,6 +13,10 @@ def main() -> int:
     if not sys.flags.safe_path:
         del sys.path[0]  # load no module from the current folder or our own
     word, *rest = sys.argv[1:] or ["read"]
+    if word == "kernel":
+        from .kernel_command import main as kernel
+
+        return kernel(rest)
     if word in WORDS:
         from .reader import subcommands
         from .recovery import recover

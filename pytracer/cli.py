@@ -4,6 +4,7 @@ import sys
 
 from .option_values import (
     KERNEL_ALONE,
+    KERNEL_GROUPS,
     read_attributes,
     read_buffer_size,
     read_c_calls,
@@ -16,6 +17,7 @@ from .option_values import (
     read_output_size,
     read_paths,
     read_pattern,
+    read_pids,
     read_row_count,
     read_run,
     read_runs,
@@ -76,7 +78,9 @@ SETTINGS = {
             "",
             read_kernel,
             "also kernel events, as root: sched, syscalls, faults, signals, system:event",
+            choices=KERNEL_GROUPS,
             alone=KERNEL_ALONE,
+            several=True,
         ),
         Option(
             "--no-sources", "", "", "0", read_switch, "with --lines, do not store the source text of files"
@@ -329,5 +333,30 @@ Exit status 0: nothing but times; 1: something.""",
         Argument("other", "B", None, "a second database", files=True),
     ),
 )
-COMMANDS = (RECORD, READ, PRINT, SQL, INFO, REPLAY, ANALYSE, DIFF)
+KERNEL = CliCommand(
+    "kernel",
+    (("pytrace kernel [OPTIONS] --pid PID | --all", "kernel events of a process that is no Python"),),
+    """\
+Record what the kernel does for a process that is no Python, and for its children, until Ctrl-C or
+until it ends. That takes root.
+
+  pytrace kernel --pid $(pidof nginx) --events sched,syscalls
+  pytrace kernel --all --events sched:sched_waking --filter "comm ~ 'nginx*'\"""",
+    {
+        "Which events": (
+            Option("--pid", "", "PID,PID", None, read_pids, "processes; their children are followed"),
+            Option("--all", "", "", None, bool, "those of all processes", without=("--pid",)),
+            Option(
+                "--events", "", "GROUPS", KERNEL_ALONE, read_kernel,
+                "sched, syscalls, faults, signals, system:event, with commas between them",
+            ),
+            Option("--filter", "", "F", "", read_text, "only events that meet it, in the kernel's own syntax"),
+        ),
+        "Where to": (
+            *SETTINGS["Where to"],
+            _HELP,
+        ),
+    },
+)  # fmt: skip
+COMMANDS = (RECORD, READ, PRINT, SQL, INFO, REPLAY, ANALYSE, DIFF, KERNEL)
 WORDS = tuple(command.name for command in COMMANDS if command.name)

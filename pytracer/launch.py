@@ -245,7 +245,8 @@ def quoted(word: str) -> str:
 
 
 def ring_settings(chosen: dict[str, str], name: str, command: list[str]) -> bytes:
-    """The settings for the program and the dumper: the options, and the facts of the run."""
+    """The settings for the program and the dumper: the options, and the facts of the run. `chosen`
+    may have facts, too."""
     line = " ".join(quoted(word) for word in command)
     facts = {
         "recording": name,
@@ -324,6 +325,20 @@ def check_limits() -> None:
         ) from None
 
 
+def check_kernel(chosen: dict[str, str]) -> None:
+    """Says why there will be no kernel events, and what to do; the program runs without them. Raises
+    UsageError for events that this kernel does not have."""
+    from .dumper import tracefs
+
+    try:
+        tracefs.events(tracefs.find(), chosen["kernel"].split(","))
+    except tracefs.UnknownEvent as problem:
+        raise UsageError(f"--kernel: {problem}") from None
+    except tracefs.Unavailable as problem:
+        say(f"kernel events are not recorded: {problem}")
+        chosen["kernel"] = ""
+
+
 # ---- all of it -----------------------------------------------------------------------------------
 
 
@@ -332,6 +347,8 @@ def prepare(chosen: dict[str, str], command: list[str]) -> str:
     leaves nothing behind."""
     check_limits()
     check_output(chosen["output"])
+    if chosen["kernel"]:
+        check_kernel(chosen)
     recover(wait=False)
     return create_ring(chosen, command)
 

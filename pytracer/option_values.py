@@ -122,6 +122,13 @@ def read_kernel(text: str) -> str:
     return ",".join(dict.fromkeys(words))
 
 
+def read_pids(text: str) -> list[int]:
+    words = text.split(",")
+    if not all(word.isascii() and word.isdigit() and 0 < int(word) < 1 << 22 for word in words):
+        raise ValueError("the number of a process is expected, or several with commas between them")
+    return list(map(int, words))
+
+
 def read_switch(text: str) -> str:
     match text.strip().lower():
         case "1" | "true" | "yes" | "on":

@@ -23,7 +23,8 @@ class Option:
 
     metavar: the name of its value; "": a switch. default: as the user would write it; None: none.
     read: gives the value of a written text, or raises ValueError. choices: all possible texts.
-    alone: the text that the flag alone stands for; None: a value has to follow. files: whether
+    alone: the text that the flag alone stands for; None: a value has to follow. several: the value is
+    choices, and words of other forms, with commas between them. files: whether
     files, or folders, are expected. without: flags that exclude this one. act: replaces the
     command: it makes a text to print from the command and the value.
     """
@@ -38,6 +39,7 @@ class Option:
         "help",
         "metavar",
         "read",
+        "several",
         "short",
         "without",
     )
@@ -53,12 +55,14 @@ class Option:
         *,
         choices: tuple[str, ...] = (),
         alone: str | None = None,
+        several: bool = False,
         files: bool = False,
         without: tuple[str, ...] = (),
         act: "Callable[[CliCommand, Any], str] | None" = None,
     ) -> None:
         self.flag, self.short, self.metavar = flag, short, metavar
         self.default, self.read, self.help = default, read, help
+        self.several = several
         self.choices, self.alone, self.files, self.without, self.act = choices, alone, files, without, act
 
     @property
@@ -81,6 +85,15 @@ class Option:
     def flags(self) -> tuple[str, ...]:
         """`-o`, `--output`."""
         return (self.short, self.flag) if self.short else (self.flag,)
+
+    def takes(self, word: str) -> bool:
+        """Whether a word behind the flag, which could stand alone, is its value."""
+        if word in self.choices or not self.several:
+            return word in self.choices
+        try:
+            return bool(self.read(word)) and ("," in word or ":" in word)
+        except ValueError:
+            return False
 
     def convert(self, written: str, where: str) -> "Any":
         """The value of a written text. Raises UsageError, which says `where` the text was."""
@@ -183,7 +196,7 @@ def parse(command: CliCommand, words: list[str]) -> "tuple[dict[str, Any], list[
                 f"there is no option {flag}{nearest(flag, [*by_flag])}\n  {name} --help lists them{hint}"
             )
         if option.alone is not None and not equals:
-            value = rest.pop(0) if rest and rest[0] in option.choices else option.alone
+            value = rest.pop(0) if rest and option.takes(rest[0]) else option.alone
             given[option.name] = option.convert(value, flag)
         elif option.metavar:
             if not equals and (not rest or rest[0].partition("=")[0] in by_flag):

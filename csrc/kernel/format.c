@@ -98,6 +98,39 @@ static bool read_declaration(const char *start, const char *end, struct kernel_f
     return true;
 }
 
+/* The types of system calls' arguments. All have 8 bytes, and the format file calls none of them
+ * signed. */
+static const struct {
+    const char *name;
+    uint8_t width;
+    bool is_signed;
+} argument_types[] = {
+    {"int", 4, true},          {"pid_t", 4, true},         {"clockid_t", 4, true},
+    {"const clockid_t", 4, true}, {"timer_t", 4, true},    {"key_t", 4, true},
+    {"key_serial_t", 4, true}, {"mqd_t", 4, true},         {"rwf_t", 4, true},
+    {"unsigned int", 4, false}, {"unsigned", 4, false},    {"u32", 4, false},
+    {"__u32", 4, false},       {"uid_t", 4, false},        {"gid_t", 4, false},
+    {"uint32_t", 4, false},    {"umode_t", 2, false},      {"qid_t", 4, false},
+    {"long", 8, true},         {"loff_t", 8, true},        {"off_t", 8, true},
+    {"ssize_t", 8, true},
+};
+
+static void read_width(const char *start, const char *end, struct kernel_field *field)
+{
+    size_t length = (size_t)(end - start), name = strlen(field->name);
+
+    field->width = (uint8_t)field->size;
+    if (field->shape != KERNEL_NUMBER || field->size != 8 || field->is_signed || length <= name)
+        return;
+    for (length -= name; length && start[length - 1] == ' '; length--)
+        continue;
+    for (size_t i = 0; i < sizeof argument_types / sizeof *argument_types; i++)
+        if (strlen(argument_types[i].name) == length && !memcmp(argument_types[i].name, start, length)) {
+            field->width = argument_types[i].width;
+            field->is_signed = argument_types[i].is_signed;
+        }
+}
+
 /* `field:DECLARATION; offset:N; size:N; signed:N;` */
 static bool read_field(struct text line, struct kernel_field *field)
 {
@@ -117,6 +150,7 @@ static bool read_field(struct text line, struct kernel_field *field)
     field->is_signed = is_signed;
     if (field->shape <= KERNEL_ADDRESS && size != 1 && size != 2 && size != 4 && size != 8)
         field->shape = KERNEL_BYTES;
+    read_width(start, end, field);
     return true;
 }
 
@@ -192,7 +226,7 @@ bool kernel_field_number(const struct kernel_field *field, const uint8_t *event,
         length > sizeof raw)
         return false;
     memcpy(&raw, bytes, length);
-    switch (length) {
+    switch (field->width < length ? field->width : length) { /* little-endian */
     case 1:
         *number = field->is_signed ? (int8_t)raw.u8 : raw.u8;
         return true;

@@ -37,6 +37,7 @@ struct kernel_field {
     char name[KERNEL_NAME_MAX];
     uint16_t offset, size;
     uint8_t shape, place; /* of the enums above */
+    uint8_t width;        /* bytes of a number that count: a system call's int lies in 8 */
     bool is_signed;
 };
 

@@ -198,8 +198,9 @@ bool hot_add(struct hot *hot, const struct scan_at *at)
             return false;
         hot->last = NULL;
     }
-    if (!hot->last || hot->last->thread != segment->thread)
-        if (!(hot->last = find_stack(hot->last_run, segment->thread)))
+    const struct run_thread *thread = run_thread_own(segment->run, segment->thread);
+    if (!hot->last || hot->last->thread != thread)
+        if (!(hot->last = find_stack(hot->last_run, thread)))
             return false;
     switch (at->row->kind) {
     case EVENT_CALL:

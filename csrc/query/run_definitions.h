@@ -29,6 +29,8 @@ struct run_thread {
     int64_t process;                  /* its number in the run; -1: not known */
     int64_t pid, tid;
     struct string name;
+    bool is_kernel;                   /* what the kernel did for a thread ... */
+    uint32_t own;                     /* ... whose own stream is this one; 0: it has none */
 };
 
 /* The names of the items, or attributes, that values of a type have. */
@@ -57,6 +59,14 @@ const struct run_code *run_code_find(const struct run_definitions *run, uint32_t
 
 /* NULL: no such stream. */
 const struct run_thread *run_thread_find(const struct run_definitions *run, uint32_t stream);
+
+/* The stream that a thread's functions are in: of what the kernel did for it, the thread's own. */
+static inline const struct run_thread *run_thread_own(const struct run_definitions *run,
+                                                      const struct run_thread *thread)
+{
+    const struct run_thread *own = thread && thread->own ? run_thread_find(run, thread->own) : NULL;
+    return own ? own : thread;
+}
 
 /* The names of types for text_value and similar functions. */
 struct text_names run_type_names(const struct run_definitions *run);

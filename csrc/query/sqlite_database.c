@@ -25,7 +25,8 @@ static const char *const statements[STATEMENTS] = {
     [CODES] = "SELECT number, module, func, file, line, arguments, {code.mine|0}, {code.variables|'[]'},"
               " {code.language|'python'} FROM main.code"
               " WHERE run = ?1",
-    [THREADS] = "SELECT stream, coalesce(pid, 0), tid, name, process FROM main.thread LEFT JOIN main.process"
+    [THREADS] = "SELECT stream, coalesce(pid, 0), tid, name, process, {thread.kind|'thread'} = 'kernel'"
+                " FROM main.thread LEFT JOIN main.process"
                 " ON process.run = thread.run AND number = process WHERE thread.run = ?1 ORDER BY stream",
     [TYPES] = "SELECT number, name, {type.fields|NULL}, {type.attributes|NULL} FROM main.type WHERE run = ?1",
     /* answered by the index segment_time alone */

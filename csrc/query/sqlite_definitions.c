@@ -318,6 +318,20 @@ static int load_names(struct trace *trace, struct definitions *made, const struc
     return answer ? answer : load_types(trace, run, made->names);
 }
 
+/* Finds the own streams of threads whose kernel streams are among these. A tid may be used again: of
+ * two own streams the next one after the kernel stream's is as good as the one before. */
+static void link_threads(struct run_thread *threads, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t other = 0; threads[i].is_kernel && other < count; other++)
+            if (!threads[other].is_kernel && threads[other].tid == threads[i].tid &&
+                threads[other].pid == threads[i].pid) {
+                threads[i].own = threads[other].stream;
+                if (threads[other].name.size)
+                    threads[i].name = threads[other].name;
+            }
+}
+
 static int load_threads(struct trace *trace, struct definitions *made)
 {
     struct run_thread *threads = NULL;
@@ -345,6 +359,7 @@ static int load_threads(struct trace *trace, struct definitions *made)
             .pid = sqlite3_column_int64(row, 1),
             .tid = sqlite3_column_int64(row, 2),
             .process = sqlite3_column_int64(row, 4),
+            .is_kernel = sqlite3_column_int(row, 5),
         };
         if (!keep_text(&made->arena, row, 3, &threads[count++].name)) {
             answer = SQLITE_NOMEM;
@@ -352,6 +367,7 @@ static int load_threads(struct trace *trace, struct definitions *made)
         }
     }
     sqlite3_reset(row);
+    link_threads(threads, count);
     made->run.threads = threads;
     made->run.thread_count = (uint32_t)count;
     return answer == SQLITE_DONE ? SQLITE_OK : answer;
