@@ -46,6 +46,21 @@ struct resumed {
     uint32_t code;
 };
 
+/* The functions that are open in a thread's own stream at a time: those around what the kernel did
+ * for it then. Times mostly rise, so that the walk goes on. */
+struct beside {
+    int64_t segment;         /* 0: none yet */
+    uint32_t position;
+    uint8_t *body;           /* a copy: it outlives the next fetch */
+    size_t capacity;
+    struct segment_walk walk;
+    struct segment_event next;
+    bool has_next;           /* `next` is behind the last time */
+    uint64_t time;
+    int32_t open;
+    struct stack stack;
+};
+
 struct calls {
     const struct timeline *timeline;
     calls_fetch *fetch;
@@ -55,6 +70,8 @@ struct calls {
     struct border *borders;       /* by position in the timeline */
     struct late_ends late;
     struct postings postings;
+    struct beside beside;
+    uint64_t stopped;             /* clock units: when the event was that the last walk stopped at */
     bool resumed_known;
     struct resumed *resumed;      /* of all streams, in order */
     size_t resumed_count, resumed_capacity;
@@ -160,8 +177,10 @@ static int64_t walk(struct calls *calls, struct pairs *pairs, uint32_t position,
             at.open += EVENT_LEAVES >> event.event.kind & 1; /* the event leaves it */
         else if (EVENT_LEAVES >> event.event.kind & 1)
             fine = leave(calls, pairs, position, &event, (uint32_t)(event.record - body));
-        if (event.index == stop)
+        if (event.index == stop) {
+            calls->stopped = event.time;
             break;
+        }
     }
     frames_cut(stack, level_of(at.open));
     return fine ? (int64_t)at.index : SCAN_NO_MEMORY;
@@ -255,6 +274,83 @@ static int find_entered(struct calls *calls, uint32_t *position, int32_t level, 
         return 1;
     }
     return 0;
+}
+
+/* ---- around what the kernel did ----------------------------------------------------------- */
+
+static int beside_open(struct calls *calls, uint32_t position)
+{
+    struct beside *beside = &calls->beside;
+    struct segment_walk walk;
+    int answer = calls->fetch(calls->context, calls->timeline->segments[position].id, &walk);
+    size_t size;
+
+    beside->segment = 0;
+    if (answer < 0)
+        return answer;
+    size = (size_t)(walk.end - walk.next);
+    if (!array_reserve(&beside->body, &beside->capacity, size + 1, 1))
+        return SCAN_NO_MEMORY;
+    if (size)
+        memcpy(beside->body, walk.next, size);
+    walk.next = beside->body;
+    walk.end = beside->body + size;
+    beside->walk = walk;
+    beside->position = position;
+    beside->segment = calls->timeline->segments[position].id;
+    beside->stack.count = 0;
+    beside->stack.floor = level_of(walk.open);
+    beside->open = walk.open;
+    beside->has_next = false;
+    beside->time = 0;
+    return 0;
+}
+
+/* Makes `beside` the functions that are open in a stream at a time. 1; 0: the stream has begun later;
+ * or an error. */
+static int beside_reach(struct calls *calls, uint32_t stream, uint64_t time)
+{
+    struct beside *beside = &calls->beside;
+    uint32_t position = timeline_at(calls->timeline, stream, time);
+    int answer;
+
+    if (position == TIMELINE_NONE)
+        return 0;
+    if (!beside->segment || beside->position != position || time < beside->time)
+        if ((answer = beside_open(calls, position)) < 0)
+            return answer;
+    beside->time = time;
+    while (beside->has_next || segment_step(&beside->walk, &beside->next, event_head) > 0) {
+        const struct segment_event *event = &beside->next;
+        int32_t level = level_of(event->depth);
+        if ((beside->has_next = event->time > time))
+            break;
+        beside->open = beside->walk.open;
+        if (!((EVENT_ENTERS | EVENT_LEAVES) >> event->event.kind & 1))
+            continue;
+        frames_cut(&beside->stack, level);
+        if (EVENT_LEAVES >> event->event.kind & 1)
+            continue;
+        if (!array_reserve(&beside->stack.frames, &beside->stack.capacity, beside->stack.count + 1,
+                           sizeof *beside->stack.frames))
+            return SCAN_NO_MEMORY;
+        beside->stack.frames[beside->stack.count++] = (struct frame){level, event->index, UNKNOWN, UNKNOWN};
+    }
+    return 1;
+}
+
+/* The event that entered the function at a level of `beside`. */
+static int beside_entered(struct calls *calls, int32_t level, int64_t *id)
+{
+    uint32_t index = frames_entered(&calls->beside.stack, level);
+    uint32_t position = calls->timeline->segments[calls->beside.position].before;
+
+    if (index == OUTSIDE)
+        return position == TIMELINE_NONE ? 0 : find_entered(calls, &position, level, id);
+    if (index == UNKNOWN)
+        return 0;
+    *id = event_id(calls->beside.segment, index);
+    return 1;
 }
 
 /* ---- ends -------------------------------------------------------------------------------- */
@@ -368,6 +464,8 @@ void calls_free(struct calls *calls)
     postings_free(&calls->postings);
     free(calls->resumed);
     late_free(&calls->late);
+    free(calls->beside.body);
+    free(calls->beside.stack.frames);
     free(calls->stack.frames);
     free(calls);
 }
@@ -539,6 +637,12 @@ int calls_parent(struct calls *calls, const struct scan_at *at, int64_t *id)
 
     if (!call)
         return answer;
+    uint32_t own = pairs->position == TIMELINE_NONE ? 0 : calls->timeline->segments[pairs->position].own;
+    if (own) {
+        if (level < 0 || (answer = beside_reach(calls, own, call->time)) <= 0)
+            return level < 0 ? 0 : answer;
+        return beside_entered(calls, level, id);
+    }
     if (call->parent == UNKNOWN)
         return 0;
     if (call->parent != OUTSIDE) {
@@ -584,13 +688,23 @@ int calls_stack(struct calls *calls, const struct scan_at *at, struct calls_leve
         stack = calls->stack; /* as know() makes another one */
         calls->stack = (struct stack){0};
     }
+    uint32_t own = position == TIMELINE_NONE ? 0 : calls->timeline->segments[position].own;
     if (position != TIMELINE_NONE)
         position = calls->timeline->segments[position].before;
     for (size_t i = stack.count; answer >= 0 && i-- > 0;) {
         const struct frame *frame = &stack.frames[i];
         answer = add_level(levels, count, &capacity, frame->level, event_id(at->segment->id, frame->index));
     }
-    for (int32_t level = stack.floor; answer >= 0 && level-- > 0 && position != TIMELINE_NONE;) {
+    int32_t top = stack.floor;
+    if (own && answer >= 0 && (answer = beside_reach(calls, own, calls->stopped)) > 0)
+        top = stack.count ? stack.frames[0].level : level_of(calls->beside.open);
+    for (int32_t level = top; own && answer > 0 && level-- > 0;) {
+        int64_t id;
+        int found = beside_entered(calls, level, &id);
+        if (found)
+            answer = found < 0 ? found : add_level(levels, count, &capacity, level, id) < 0 ? SCAN_NO_MEMORY : 1;
+    }
+    for (int32_t level = stack.floor; !own && answer >= 0 && level-- > 0 && position != TIMELINE_NONE;) {
         int64_t id;
         if ((answer = find_entered(calls, &position, level, &id)) > 0)
             answer = add_level(levels, count, &capacity, level, id);

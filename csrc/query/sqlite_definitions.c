@@ -566,6 +566,7 @@ static struct timeline_segment segment_of_summary(const struct run_definitions *
         .min_depth = (int32_t)summary->min_depth,
         .max_duration = (uint64_t)summary->max_duration,
         .pid = definitions_thread(run, summary->stream)->pid,
+        .own = definitions_thread(run, summary->stream)->own,
         .codes = codes,
         .codes_end = codes + summary->codes.size,
     };

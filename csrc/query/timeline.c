@@ -80,6 +80,15 @@ uint32_t timeline_find(const struct timeline *timeline, const struct scan_segmen
     return TIMELINE_NONE;
 }
 
+uint32_t timeline_at(const struct timeline *timeline, uint32_t stream, uint64_t time)
+{
+    uint32_t i = time < UINT64_MAX ? find_start(timeline, time + 1) : timeline->count;
+    while (i-- > 0)
+        if (timeline->segments[i].stream == stream)
+            return i;
+    return TIMELINE_NONE;
+}
+
 /* ---- where functions are ------------------------------------------------------------------ */
 
 static bool make_posting(const struct timeline *timeline, struct posting *posting)

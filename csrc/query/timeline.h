@@ -9,6 +9,7 @@ struct timeline_segment {
     int64_t id, pid;
     uint64_t start, end, max_duration; /* clock units */
     uint32_t stream, count;
+    uint32_t own;                      /* of what the kernel did for a thread: its own stream; else 0 */
     int32_t min_depth;                 /* no fewer calls were open in it */
     const uint8_t *codes, *codes_end;  /* summary.h */
     /* made by timeline_link */
@@ -31,6 +32,9 @@ uint32_t timeline_latest(const struct timeline *timeline, uint64_t time);
 
 /* The place of a segment, or TIMELINE_NONE. */
 uint32_t timeline_find(const struct timeline *timeline, const struct scan_segment *segment);
+
+/* The place of the last segment of a stream that begins at `time` or before, or TIMELINE_NONE. */
+uint32_t timeline_at(const struct timeline *timeline, uint32_t stream, uint64_t time);
 
 /* ---- where functions are ---- */
 
