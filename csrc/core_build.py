@@ -96,7 +96,8 @@ enum kernel_role { KERNEL_EVENT, KERNEL_ENTER, KERNEL_EXIT };
 struct kernel *kernel_new(struct ring *ring, const char *page, size_t page_size, const char *const *errors,
                           uint32_t error_count, uint32_t error_type, uint32_t address_type, bool all);
 void kernel_free(struct kernel *kernel);
-int kernel_add_event(struct kernel *kernel, const char *format, size_t size, enum kernel_role role, bool shown);
+int kernel_add_event(struct kernel *kernel, const char *format, size_t size, enum kernel_role role,
+                     bool shown);
 int kernel_pair(struct kernel *kernel, int enter, int exit);
 int kernel_tells_of(struct kernel *kernel, int id, const char *field, bool begins);
 int kernel_add_processor(struct kernel *kernel, uint32_t number, int fd);

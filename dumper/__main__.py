@@ -11,7 +11,6 @@ import signal
 import sys
 import time
 from contextlib import suppress
-
 from typing import TYPE_CHECKING
 
 import apsw
@@ -85,6 +84,8 @@ def main(path: str) -> int:
     kernel, notes = None, []
     try:
         kernel = _open_kernel(ring, settings)
+        if kernel is not None and kernel.follows:
+            notes.append("a dumper died, and with it some kernel events")
     except Unavailable as problem:
         if "kernel_pids" in settings and ring.said() == abi.STATE_STARTING:
             ring.say(abi.STATE_REFUSED, f"pytrace: {problem}")

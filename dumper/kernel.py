@@ -1,4 +1,4 @@
-"""Kernel events of the recorded processes: from a private instance of tracefs to bodies of segments.
+"""Kernel events of the recorded processes: from an instance of tracefs to bodies of segments.
 
 Each pass of the pump drains the kernel's buffers, and makes records of their events
 (csrc/kernel/record.h). The kernel's buffer stands in for the ring: it outlives a dumper that dies,
@@ -196,6 +196,11 @@ class Kernel:
             if lib.kernel_add_thread(self._kernel, tid):
                 raise MemoryError
 
+    @property
+    def follows(self) -> bool:
+        """True: a dumper before this one has begun, and has died."""
+        return not self._instance.is_new
+
     # ---- a pass -------------------------------------------------------------------------------
 
     def drain(self) -> None:
@@ -205,7 +210,8 @@ class Kernel:
     def make(self, ring: Ring, chunks: Iterable[Chunk], all: bool = False) -> None:
         """Records of the events that were drained; chunks: what is in the ring, as it was looked at
         after that. all: nothing will come any more. Raises MemoryError."""
-        for chunk in sorted((chunk for chunk in chunks if chunk.kind == EVENTS and chunk.used), key=lambda c: c.key):
+        own = [chunk for chunk in chunks if chunk.kind == EVENTS and chunk.used]
+        for chunk in sorted(own, key=lambda chunk: chunk.key):
             self._tgids.setdefault(chunk.tid, ring.process_pid(chunk.process))
             self._check(lib.kernel_follow(self._kernel, ring.view(chunk)))
         self._check(lib.kernel_make(self._kernel, all))

@@ -414,9 +414,8 @@ class Pump:
         now = self.ring.now_ns()
         with store.transaction():
             store.put_processes((each.number, each.pid, each.parent, now) for each in processes)
-            store.put_commands(
-                [(each.number, each.pid, each.parent, each.command) for each in processes if each.command], now
-            )
+            named = [each for each in processes if each.command]
+            store.put_commands(((each.number, each.pid, each.parent, each.command) for each in named), now)
             store.put_types(types)
             store.put_codes(codes)
             store.put_threads(threads)

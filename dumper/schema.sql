@@ -47,7 +47,7 @@ CREATE TABLE thread (
     process INTEGER NOT NULL,
     tid INTEGER NOT NULL,                   -- the operating system's
     name TEXT NOT NULL DEFAULT '',
-    kind TEXT NOT NULL DEFAULT 'thread',    -- thread; kernel: what the kernel did for it; processor: tid is its number
+    kind TEXT NOT NULL DEFAULT 'thread',    -- thread; kernel: its system calls; processor: a number
     PRIMARY KEY (run, stream)
 ) STRICT, WITHOUT ROWID;
 

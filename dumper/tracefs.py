@@ -79,6 +79,14 @@ def _mount() -> str | None:
 
 def find() -> str:
     """The folder of a tracefs that can be used. Raises Unavailable."""
+    folder = _find()
+    if CLOCK not in _read(f"{folder}/trace_clock").decode():
+        raise Unavailable(f"its clock {CLOCK}, by which events are put in order, exists on x86-64 alone")
+    return folder
+
+
+def _find() -> str:
+    """The same, whatever its clocks are."""
     if os.stat("/proc/self/ns/pid").st_ino != FIRST_PID_NAMESPACE:
         raise Unavailable(
             "this container has process numbers of its own, which the kernel's events do not know;"
@@ -87,8 +95,8 @@ def find() -> str:
     for folder in FOLDERS:
         if os.access(f"{folder}/instances", os.W_OK):
             return folder
-    if os.geteuid() == 0 and (folder := _mount()) and os.access(f"{folder}/instances", os.W_OK):
-        return folder
+    if os.geteuid() == 0 and (mounted := _mount()) and os.access(f"{mounted}/instances", os.W_OK):
+        return mounted
     if os.geteuid() != 0:
         raise Unavailable("that takes root: sudo --preserve-env pytrace --kernel ...")
     raise Unavailable(
@@ -114,7 +122,8 @@ def events(folder: str, wanted: Iterable[str]) -> list[str]:
             try:
                 names = sorted(os.listdir(f"{folder}/events/{system}"))
             except OSError:
-                raise UnknownEvent(f"this kernel has no events {pattern}; see {folder}/available_events") from None
+                message = f"this kernel has no events {pattern}; see {folder}/available_events"
+                raise UnknownEvent(message) from None
             matching = [each for each in names if fnmatch.fnmatchcase(each, name)]
             found |= {f"{system}:{each}": None for each in matching if each not in ("enable", "filter")}
     return list(found)

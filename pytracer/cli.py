@@ -350,7 +350,7 @@ until it ends. That takes root.
                 "--events", "", "GROUPS", KERNEL_ALONE, read_kernel,
                 "sched, syscalls, faults, signals, system:event, with commas between them",
             ),
-            Option("--filter", "", "F", "", read_text, "only events that meet it, in the kernel's own syntax"),
+            Option("--filter", "", "F", "", read_text, "only events that meet it, in the kernel's syntax"),
         ),
         "Where to": (
             *SETTINGS["Where to"],

@@ -326,8 +326,8 @@ def check_limits() -> None:
 
 
 def check_kernel(chosen: dict[str, str]) -> None:
-    """Says why there will be no kernel events, and what to do; the program runs without them. Raises
-    UsageError for events that this kernel does not have."""
+    """Says why there will be no kernel events, and what to do; the program runs without them.
+    Raises UsageError for events that this kernel does not have."""
     from .dumper import tracefs
 
     try:

@@ -23,9 +23,9 @@ class Option:
 
     metavar: the name of its value; "": a switch. default: as the user would write it; None: none.
     read: gives the value of a written text, or raises ValueError. choices: all possible texts.
-    alone: the text that the flag alone stands for; None: a value has to follow. several: the value is
-    choices, and words of other forms, with commas between them. files: whether
-    files, or folders, are expected. without: flags that exclude this one. act: replaces the
+    alone: the text that the flag alone stands for; None: a value has to follow. several: the value
+    is choices, and words of other forms, with commas between them. files: whether files, or
+    folders, are expected. without: flags that exclude this one. act: replaces the
     command: it makes a text to print from the command and the value.
     """
 
