@@ -37,13 +37,18 @@ C_FOLDERS = {
     "common": set(),
     "ring": {"common"},
     "format": {"common"},
+    "kernel": {"common", "ring", "format"},
     "record": {"common", "ring", "format"},
     "query": {"common", "format"},
 }
 
 # The modules of pytrace that each Python folder may import from outside of itself.
 CONTRACTS = {
-    "pytracer": {"pytracer.reader.subcommands", "pytracer.reader.sql_tables"},
+    "pytracer": {
+        "pytracer.dumper.tracefs",
+        "pytracer.reader.subcommands",
+        "pytracer.reader.sql_tables",
+    },
     "dumper": {"pytracer._core"},
     "reader": {
         "pytracer.cli",
