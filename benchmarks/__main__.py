@@ -19,6 +19,7 @@ ROWS = {
     "c_calls": "functions in C: fib, which calls none, and a loop over len()",
     "scope": "code out of scope",
     "lost": "events lost, flat out",
+    "kernel": "kernel events: getppid in a loop, beside trace-cmd; events lost (as root)",
     "start": "time that a recording adds to the start and end of a program",
     "memory": "memory added to the program",
     "producers": "eight threads, eight processes flat out, against one",

@@ -15,7 +15,7 @@
 #include "kernel/pages.h"
 #include "ring/clock.h"
 
-#define BODY_WHOLE (64u << 10) /* a body as large as this is whole: a segment of some thousand events */
+#define BODY_WHOLE (64u << 10) /* a body as large as this is whole: thousands of events */
 #define VALUE_MAX (KERNEL_TEXT_MAX + 24)
 #define RECORD_MAX (EVENTS_CPU_MAX + EVENT_HEAD_MAX + KERNEL_FIELDS_MAX * VALUE_MAX)
 #define TOLD_MAX 2             /* fields of an event that tell of other threads */

@@ -10,9 +10,9 @@
  * Certain are the events before the last drain but one: by then every processor had written down
  * what it was writing.
  *
- * The depth of a record is the number of calls that are open in the thread's own stream at its time,
- * and in its stream of kernel events. A system call cannot be left open by what is above it, so that
- * the own stream need not know of it.
+ * The depth of a record is the number of calls that are open in the thread's own stream at its
+ * time, and in its stream of kernel events. Nothing in the own stream ever lies inside of a system
+ * call, so that the own stream need not know of it.
  *
  *     own stream      call f (0)  call g (1)                                       return g (1)
  *     kernel stream                           call read (2)   return read (2)
@@ -38,10 +38,11 @@ void kernel_free(struct kernel *kernel);
 
 /* What an event becomes. */
 enum kernel_role { KERNEL_EVENT, KERNEL_ENTER, KERNEL_EXIT };
-/* An event, by its format file. shown: it is recorded; else only threads are learned of it. 0, or
- * -EINVAL: no format; -ENOMEM. `pair`: the id of the other one of KERNEL_ENTER and KERNEL_EXIT, which
- * have one code together; 0: none. Returns its id. */
-int kernel_add_event(struct kernel *kernel, const char *format, size_t size, enum kernel_role role, bool shown);
+/* An event, by its format file. shown: it is recorded; else only threads are learned of it. Returns
+ * its id; -EINVAL: no format; -ENOMEM. */
+int kernel_add_event(struct kernel *kernel, const char *format, size_t size, enum kernel_role role,
+                     bool shown);
+/* Two events, by id, that enter and leave a system call: they have one code. 0 or -EINVAL. */
 int kernel_pair(struct kernel *kernel, int enter, int exit);
 /* The fields of an event that tell of another thread than the one it happened in, e.g. next_pid;
  * and of one that begins. The event stands in that thread's stream, too. */
@@ -61,7 +62,8 @@ int kernel_make(struct kernel *kernel, bool all);
 
 /* An event's code that has been used for the first time: its number and id; false: none is left. */
 bool kernel_next_code(struct kernel *kernel, uint32_t *number, uint32_t *id);
-/* A thread that has been met for the first time, and the one that began it (0: not known). */
+/* A thread that something is recorded of for the first time, and the one that began it (0: not
+ * known). */
 struct kernel_birth {
     uint32_t tid, parent, stream;
     bool is_processor, is_process; /* a process that its parent started, and no thread of it */
@@ -80,7 +82,7 @@ struct kernel_body {
 };
 void kernel_first_body(struct kernel *kernel);
 bool kernel_next_body(struct kernel *kernel, bool live, struct kernel_body *body);
-/* The whole ones that were handed out since kernel_first_body are stored. */
+/* A body is stored with so many records; a whole one is freed. */
 void kernel_stored(struct kernel *kernel, uint32_t stream, uint32_t sequence, uint32_t records);
 /* Ends all bodies: they are whole. */
 void kernel_finish(struct kernel *kernel);

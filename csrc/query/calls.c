@@ -71,7 +71,7 @@ struct calls {
     struct late_ends late;
     struct postings postings;
     struct beside beside;
-    uint64_t stopped;             /* clock units: when the event was that the last walk stopped at */
+    uint64_t stopped;             /* clock units: of the event that the last walk stopped at */
     bool resumed_known;
     struct resumed *resumed;      /* of all streams, in order */
     size_t resumed_count, resumed_capacity;
@@ -306,8 +306,8 @@ static int beside_open(struct calls *calls, uint32_t position)
     return 0;
 }
 
-/* Makes `beside` the functions that are open in a stream at a time. 1; 0: the stream has begun later;
- * or an error. */
+/* Makes `beside` the functions that are open in a stream at a time. 1; 0: the stream has begun
+ * later; or an error. */
 static int beside_reach(struct calls *calls, uint32_t stream, uint64_t time)
 {
     struct beside *beside = &calls->beside;

@@ -9,7 +9,7 @@ struct timeline_segment {
     int64_t id, pid;
     uint64_t start, end, max_duration; /* clock units */
     uint32_t stream, count;
-    uint32_t own;                      /* of what the kernel did for a thread: its own stream; else 0 */
+    uint32_t own;                      /* of a thread's kernel stream: its own stream; else 0 */
     int32_t min_depth;                 /* no fewer calls were open in it */
     const uint8_t *codes, *codes_end;  /* summary.h */
     /* made by timeline_link */
