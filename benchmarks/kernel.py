@@ -1,7 +1,8 @@
 """The cost of kernel events: getppid in a loop of two processes, bare, recorded, and by trace-cmd.
 
 Times are of the processes' own processor time, so that other processes do not count. Events are
-lost if the dumper does not keep up. trace-cmd is left out where it is missing, or not allowed to trace.
+lost if the dumper does not keep up. trace-cmd is left out where it is missing, or not allowed to
+trace.
 """
 
 import os

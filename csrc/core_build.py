@@ -100,7 +100,7 @@ int kernel_add_event(struct kernel *kernel, const char *format, size_t size, enu
                      bool shown);
 int kernel_pair(struct kernel *kernel, int enter, int exit);
 int kernel_tells_of(struct kernel *kernel, int id, const char *field, bool begins);
-int kernel_add_processor(struct kernel *kernel, uint32_t number, int fd);
+int kernel_add_processor(struct kernel *kernel, uint32_t number, int fd, int stats_fd);
 int kernel_add_thread(struct kernel *kernel, uint32_t tid);
 int kernel_drain(struct kernel *kernel, size_t most);
 int kernel_follow(struct kernel *kernel, const struct chunk_view *chunk);

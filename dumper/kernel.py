@@ -173,8 +173,10 @@ class Kernel:
         for processor in instance.processors():
             with suppress(FileNotFoundError):
                 fd = instance.open_pages(processor)
-                if lib.kernel_add_processor(self._kernel, processor, fd):
+                stats = instance.open_stats(processor)
+                if lib.kernel_add_processor(self._kernel, processor, fd, stats):
                     os.close(fd)
+                    os.close(stats)
                     raise MemoryError
         # a dumper that the program has started would record itself
         for thread in os.listdir("/proc/self/task"):

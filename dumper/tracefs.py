@@ -177,6 +177,10 @@ class Instance:
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
         return os.open(f"{self.folder}/per_cpu/cpu{processor}/trace_pipe_raw", flags)
 
+    def open_stats(self, processor: int) -> int:
+        """A descriptor of the processor's counts. Raises OSError."""
+        return os.open(f"{self.folder}/per_cpu/cpu{processor}/stats", os.O_RDONLY | os.O_CLOEXEC)
+
     def format(self, event: str) -> bytes:
         """The format file of system:event. Raises OSError."""
         return _read(f"{self.top}/events/{event.replace(':', '/')}/format")

@@ -81,10 +81,13 @@ struct own {
 
 struct processor {
     uint32_t number;
-    int fd;
+    int fd, stats_fd;
+    uint64_t overrun;             /* events lost so far, of those that are told */
     struct thread *thread;        /* its own events */
     uint8_t **pages;              /* of page_size bytes */
     size_t *sizes;
+    uint64_t *lost;               /* before each page */
+    size_t lost_capacity;
     size_t page_first, page_count, page_capacity, size_capacity;
     struct kernel_page page;
     struct kernel_event event;
@@ -174,7 +177,10 @@ void kernel_free(struct kernel *kernel)
             free(processor->pages[page]);
         free(processor->pages);
         free(processor->sizes);
+        free(processor->lost);
         close(processor->fd);
+        if (processor->stats_fd >= 0)
+            close(processor->stats_fd);
     }
     free(kernel->processors);
     for (struct thread *thread = kernel->threads, *next; thread; thread = next) {
@@ -282,7 +288,7 @@ static struct thread *thread_of(struct kernel *kernel, uint32_t tid)
 
 int kernel_add_thread(struct kernel *kernel, uint32_t tid) { return thread_of(kernel, tid) ? 0 : -ENOMEM; }
 
-int kernel_add_processor(struct kernel *kernel, uint32_t number, int fd)
+int kernel_add_processor(struct kernel *kernel, uint32_t number, int fd, int stats_fd)
 {
     if (!array_reserve(&kernel->processors, &kernel->processor_capacity, kernel->processor_count + 1,
                        sizeof *kernel->processors))
@@ -290,7 +296,8 @@ int kernel_add_processor(struct kernel *kernel, uint32_t number, int fd)
     struct thread *thread = new_thread(kernel, number, true);
     if (!thread)
         return -ENOMEM;
-    kernel->processors[kernel->processor_count++] = (struct processor){.number = number, .fd = fd, .thread = thread};
+    kernel->processors[kernel->processor_count++] = (struct processor){
+        .number = number, .fd = fd, .stats_fd = stats_fd, .thread = thread};
     return 0;
 }
 
@@ -591,10 +598,12 @@ static bool add_lost(struct kernel *kernel, struct processor *processor)
 {
     struct thread *thread = processor->thread;
     uint64_t time = processor->page.time >> ring_clock_shift(kernel->ring);
-    uint64_t count = processor->page.missed ? processor->page.missed : 1;
+    uint64_t count = processor->lost[processor->page_first];
 
     kernel->losses++;
     kernel->counts.lost += count;
+    if (!count) /* they were told before */
+        return true;
     if (thread->body && time < thread->body->last_time)
         time = thread->body->last_time;
     uint8_t *record = begin_record(kernel, thread, time, (int32_t)processor->number), *p;
@@ -676,14 +685,51 @@ static void give_page(struct kernel *kernel, uint8_t *page)
         free(page);
 }
 
-static bool add_page(struct processor *processor, uint8_t *page, size_t size)
+/* Events that were overwritten, from a line of `stats`. */
+static bool read_overrun(int fd, uint64_t *overrun)
+{
+    static const char name[] = "overrun: ";
+    char text[512];
+    ssize_t size = fd < 0 ? -1 : pread(fd, text, sizeof text - 1, 0);
+    if (size <= 0)
+        return false;
+    text[size] = '\0';
+    const char *line = text;
+    while (line && strncmp(line, name, sizeof name - 1))
+        line = (line = strchr(line, '\n')) ? line + 1 : NULL;
+    if (!line)
+        return false;
+    *overrun = strtoull(line + sizeof name - 1, NULL, 10);
+    return true;
+}
+
+/* The events lost before a page. A full page has no room for their number; `stats` has the sum,
+ * perhaps with some of later losses, which are then not told again. */
+static uint64_t lost_before(const struct kernel *kernel, struct processor *processor, const uint8_t *bytes,
+                            size_t size)
+{
+    struct kernel_page page;
+    uint64_t overrun, before = processor->overrun;
+
+    if (!kernel_page_open(&page, &kernel->layout, bytes, size) || !page.has_missed)
+        return 0;
+    if (read_overrun(processor->stats_fd, &overrun)) {
+        processor->overrun = overrun;
+        return overrun > before ? overrun - before : 0;
+    }
+    return page.missed ? page.missed : 1;
+}
+
+static bool add_page(struct kernel *kernel, struct processor *processor, uint8_t *page, size_t size)
 {
     if (processor->page_first == processor->page_count)
         processor->page_first = processor->page_count = 0;
     size_t count = processor->page_count + 1;
     if (!array_reserve(&processor->pages, &processor->page_capacity, count, sizeof page) ||
-        !array_reserve(&processor->sizes, &processor->size_capacity, count, sizeof size))
+        !array_reserve(&processor->sizes, &processor->size_capacity, count, sizeof size) ||
+        !array_reserve(&processor->lost, &processor->lost_capacity, count, sizeof *processor->lost))
         return false;
+    processor->lost[processor->page_count] = lost_before(kernel, processor, page, size);
     processor->pages[processor->page_count] = page;
     processor->sizes[processor->page_count++] = size;
     return true;
@@ -715,7 +761,7 @@ int kernel_drain(struct kernel *kernel, size_t most)
                     return -error;
                 break;
             }
-            if (!add_page(processor, page, (size_t)size)) {
+            if (!add_page(kernel, processor, page, (size_t)size)) {
                 free(page);
                 return -ENOMEM;
             }

@@ -48,8 +48,9 @@ int kernel_pair(struct kernel *kernel, int enter, int exit);
  * and of one that begins. The event stands in that thread's stream, too. */
 int kernel_tells_of(struct kernel *kernel, int id, const char *field, bool begins);
 
-/* A processor, and its trace_pipe_raw, opened O_NONBLOCK; closed by kernel_free. 0 or -ENOMEM. */
-int kernel_add_processor(struct kernel *kernel, uint32_t number, int fd);
+/* A processor, its trace_pipe_raw, opened O_NONBLOCK, and its stats (-1: none), which tell how many
+ * events were lost where a page has no room for that. kernel_free closes both. 0 or -ENOMEM. */
+int kernel_add_processor(struct kernel *kernel, uint32_t number, int fd, int stats_fd);
 /* A thread that is recorded from the start. 0 or -ENOMEM. */
 int kernel_add_thread(struct kernel *kernel, uint32_t tid);
 

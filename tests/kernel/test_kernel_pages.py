@@ -74,7 +74,7 @@ def made(ring: Any, folder: Path, *processors: bytes) -> tuple[Counts, dict[int,
     for number, pages in enumerate(processors):
         path = folder / f"pages{number}"
         path.write_bytes(pages)
-        assert lib.kernel_add_processor(kernel, number, os.open(path, os.O_RDONLY)) == 0
+        assert lib.kernel_add_processor(kernel, number, os.open(path, os.O_RDONLY), -1) == 0
     assert lib.kernel_drain(kernel, 1 << 30) == 0
     assert lib.kernel_make(kernel, True) == 0
     lib.kernel_finish(kernel)
