@@ -318,8 +318,8 @@ static int load_names(struct trace *trace, struct definitions *made, const struc
     return answer ? answer : load_types(trace, run, made->names);
 }
 
-/* Finds the own streams of threads whose kernel streams are among these. Of two threads of a process
- * with one tid, which was used again, it is the later one. */
+/* Finds the own streams of threads whose kernel streams are among these. Of two threads of a
+ * process with one tid, which was used again, it is the later one. */
 static void link_threads(struct run_thread *threads, size_t count)
 {
     for (size_t i = 0; i < count; i++)
