@@ -80,7 +80,11 @@ def _mount() -> str | None:
 def find() -> str:
     """The folder of a tracefs that can be used. Raises Unavailable."""
     folder = _find()
-    if CLOCK not in _read(f"{folder}/trace_clock").decode():
+    try:
+        clocks = _read(f"{folder}/trace_clock").decode()
+    except OSError as error:
+        raise Unavailable(f"{error.filename}: {error.strerror}; that takes root") from None
+    if CLOCK not in clocks:
         raise Unavailable(f"its clock {CLOCK}, by which events are put in order, exists on x86-64 alone")
     return folder
 
@@ -93,9 +97,13 @@ def _find() -> str:
             " record outside of it: pytrace kernel --pid PID"
         )
     for folder in FOLDERS:
-        if os.access(f"{folder}/instances", os.W_OK):
+        if os.access(f"{folder}/instances", os.W_OK, effective_ids=True):
             return folder
-    if os.geteuid() == 0 and (mounted := _mount()) and os.access(f"{mounted}/instances", os.W_OK):
+    if (
+        os.geteuid() == 0
+        and (mounted := _mount())
+        and os.access(f"{mounted}/instances", os.W_OK, effective_ids=True)
+    ):
         return mounted
     if os.geteuid() != 0:
         raise Unavailable("that takes root: sudo --preserve-env pytrace --kernel ...")
