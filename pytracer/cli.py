@@ -77,7 +77,7 @@ SETTINGS = {
             "GROUPS",
             "",
             read_kernel,
-            "also kernel events, as root: sched, syscalls, faults, signals, system:event",
+            "also kernel events: sched, syscalls, faults, signals, system:event",
             choices=KERNEL_GROUPS,
             alone=KERNEL_ALONE,
             several=True,
