@@ -27,10 +27,28 @@ class DecodeError(ValueError):
     """The bytes are no protobuf message."""
 
 
+class CodeRow(NamedTuple):
+    """A row of the table `code`, without run, in the order of its columns."""
+
+    number: int
+    module: str
+    func: str
+    file: str
+    line: int
+    arguments: str
+    flags: int
+    language: str
+    mine: bool
+    variables: str
+    object: str | None
+    build_id: str | None
+    address: int | None
+
+
 class DefinitionRows(NamedTuple):
     """Rows without run."""
 
-    codes: list[tuple[int, str, str, str, int, str, int, str, bool, str]]
+    codes: list[CodeRow]
     types: list[tuple[int, str, str | None, str | None]]
     threads: list[tuple[int, int, int, str, str]]
     processes: list[tuple[int, int, int | None, str]]
@@ -48,8 +66,10 @@ def decode(data: bytes, rows: DefinitionRows) -> None:
 
 def _add_code(rows: DefinitionRows, fields: list[Field]) -> None:
     code = dict(fields)
+    language = _name(code, 8, LANGUAGES)
+    native = language == "native"
     rows.codes.append(
-        (
+        CodeRow(
             _number(code, 1),
             _text(_bytes(code, 2)),
             _text(_bytes(code, 3)),
@@ -57,9 +77,12 @@ def _add_code(rows: DefinitionRows, fields: list[Field]) -> None:
             _number(code, 5),
             _as_json(_texts(fields, 6)),
             _number(code, 7),
-            _name(code, 8, LANGUAGES),
+            language,
             bool(_number(code, 9)),
             _as_json(_texts(fields, 10)),
+            _text(_bytes(code, 4)) if native else None,
+            _bytes(code, 11).hex() if native else None,
+            _number(code, 12, INTEGER_MAX) if native else None,
         )
     )
 

@@ -30,7 +30,6 @@ TOLD = {
     "sched:sched_migrate_task": "pid",
     "signal:signal_generate": "pid",
 }
-CodeRow = tuple[int, str, str, str, int, str, int, str, bool, str]
 TypeRow = tuple[int, str, str | None, str | None]
 ThreadRow = tuple[int, int, int, str, str]
 
@@ -268,7 +267,21 @@ class Kernel:
         while lib.kernel_next_code(self._kernel, self._number, self._id):
             event = self._events[self._id[0]]
             names = "[" + ", ".join(f'"{name}"' for name in event.fields) + "]"
-            yield self._number[0], event.system, event.name, "", 0, names, 0, "kernel", False, "[]"
+            yield CodeRow(
+                number=self._number[0],
+                module=event.system,
+                func=event.name,
+                file="",
+                line=0,
+                arguments=names,
+                flags=0,
+                language="kernel",
+                mine=False,
+                variables="[]",
+                object=None,
+                build_id=None,
+                address=None,
+            )
 
     def threads(self) -> list[ThreadRow]:
         """Rows of threads that are new."""

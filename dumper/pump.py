@@ -35,7 +35,7 @@ from .sources import Sources
 from .store import EVICT_AT_ONCE, Kept, Refused, Step, Store, Totals, no_step
 
 if TYPE_CHECKING:
-    from .definitions import DefinitionRows
+    from .definitions import CodeRow, DefinitionRows
     from .kernel import Kernel
 
 if sys.version_info >= (3, 14):
@@ -68,6 +68,22 @@ def compressor(level: int) -> ZstdCompressor:
     return ZstdCompressor(
         options={CompressionParameter.compression_level: level, CompressionParameter.min_match: MIN_MATCH}
     )
+
+
+def name_native(codes: "list[CodeRow]") -> None:
+    """Puts their names into the rows of native functions, from the files of their shared objects."""
+    objects: dict[tuple[str, str], list[int]] = {}  # indexes of rows
+    for index, code in enumerate(codes):
+        if code.object is not None and code.address is not None:
+            objects.setdefault((code.object, code.build_id or ""), []).append(index)
+    if not objects:
+        return
+    from .symbols import function_names
+
+    for (path, build_id), rows in objects.items():
+        names = function_names(path, bytes.fromhex(build_id), [codes[row].address or 0 for row in rows])
+        for row in rows:
+            codes[row] = codes[row]._replace(func=names.get(codes[row].address or 0, codes[row].func))
 
 
 class Pump:
@@ -285,8 +301,9 @@ class Pump:
                 rows = self._decode(chunk, start, rows)
                 decoded.append(chunk)
         if rows:
-            self._segments.know((number, mine) for number, *_, mine, _ in rows.codes)
-            self._sources.want((file, language, mine) for *_, file, _, _, _, language, mine, _ in rows.codes)
+            name_native(rows.codes)
+            self._segments.know((code.number, code.mine) for code in rows.codes)
+            self._sources.want((code.file, code.language, code.mine) for code in rows.codes)
         if self._kernel is not None:
             self._define_kernel(store)
         losses = self._all_losses()

@@ -64,6 +64,9 @@ CREATE TABLE code (
     language TEXT NOT NULL DEFAULT 'python', -- python, cython, c, native, or kernel
     mine INTEGER NOT NULL DEFAULT 0,        -- 1: own code, neither Python's nor in site-packages
     variables TEXT NOT NULL DEFAULT '[]',   -- JSON array of their names, if its lines were recorded
+    object TEXT,                            -- of a native function: the shared object's file,
+    build_id TEXT,                          -- its build id in hex, '' if it has none,
+    address INTEGER,                        -- and the function's address in it; NULL: of other code
     PRIMARY KEY (run, number)
 ) STRICT, WITHOUT ROWID;
 

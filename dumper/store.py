@@ -10,11 +10,14 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
 from .sources import SourceFile
+
+if TYPE_CHECKING:
+    from .definitions import CodeRow
 
 APPLICATION_ID = 0x70747263  # 'ptrc'
 VERSION = 2  # user_version: of schema.sql
@@ -126,8 +129,8 @@ PUT_THREAD = "INSERT OR REPLACE INTO thread (run, stream, process, tid, name, ki
 PUT_NAMELESS_THREAD = "INSERT OR IGNORE INTO thread (run, stream, process, tid) VALUES (?, ?, ?, ?)"
 PUT_CODE = """
 INSERT OR REPLACE INTO code (run, number, module, func, file, line, arguments, flags, language, mine,
-                             variables)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                             variables, object, build_id, address)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 PUT_TYPE = "INSERT OR REPLACE INTO type (run, number, name, fields, attributes) VALUES (?, ?, ?, ?, ?)"
 
@@ -188,6 +191,9 @@ LATER_COLUMNS = (
     ("segment", "kind", "INTEGER NOT NULL DEFAULT 0"),
     ("segment", "open", "BLOB"),
     ("code", "variables", "TEXT NOT NULL DEFAULT '[]'"),
+    ("code", "object", "TEXT"),
+    ("code", "build_id", "TEXT"),
+    ("code", "address", "INTEGER"),
 )
 # Tables that they lack; CHECK_LATER is for afterwards.
 LATER_TABLES = ("source_file",)
@@ -280,7 +286,7 @@ class Store:
         rows: Any = self._db.execute(OWN_CODES, (self.run,))
         return [number for (number,) in rows]
 
-    def put_codes(self, rows: Iterable[tuple[int, str, str, str, int, str, int, str, bool, str]]) -> None:
+    def put_codes(self, rows: Iterable["CodeRow"]) -> None:
         """Rows of the table `code`, without run."""
         self._db.executemany(PUT_CODE, ((self.run, *row) for row in rows))
 

@@ -20,6 +20,7 @@ def start(
     attributes: int,
     lines: int,
     c_calls: int,
+    native: list[str] | None,
     redact: str | None,
     gate: bool,
     stdlib_path: str | None,

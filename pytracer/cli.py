@@ -13,6 +13,7 @@ from .option_values import (
     read_event_count,
     read_kernel,
     read_lines,
+    read_native,
     read_output,
     read_output_size,
     read_paths,
@@ -81,6 +82,16 @@ SETTINGS = {
             choices=KERNEL_GROUPS,
             alone=KERNEL_ALONE,
             several=True,
+        ),
+        Option(
+            "--native",
+            "",
+            "PATH:PATH",
+            "",
+            read_native,
+            "also functions compiled with -finstrument-functions: of all, or of these files and folders",
+            alone="all",
+            files=True,
         ),
         Option(
             "--no-sources", "", "", "0", read_switch, "with --lines, do not store the source text of files"

@@ -129,6 +129,16 @@ def read_pids(text: str) -> list[int]:
     return list(map(int, words))
 
 
+def read_native(text: str) -> str:
+    """"": off; "all", or paths."""
+    match text.strip().lower():
+        case "all" | "1" | "true" | "yes" | "on":
+            return "all"
+        case "" | "0" | "false" | "no" | "off":
+            return ""
+    return read_paths(text)
+
+
 def read_switch(text: str) -> str:
     match text.strip().lower():
         case "1" | "true" | "yes" | "on":

@@ -86,6 +86,13 @@ def is_pytrace(words: list[str]) -> bool:
     return False
 
 
+def native_paths(setting: str) -> list[str] | None:
+    """What the hook wants to know of --native: paths; none: all of them; None: it is off."""
+    if not setting:
+        return None
+    return [] if setting == "all" else [show_path(path) for path in setting.split(":")]
+
+
 def begin(settings: dict[str, str], gate: bool) -> None:
     """Begins to record, in a process that has joined. gate: wait until `site` is done."""
     own = os.path.dirname(__file__)
@@ -100,6 +107,7 @@ def begin(settings: dict[str, str], gate: bool) -> None:
         attributes=int(settings["attributes"]),
         lines=LINES.index(settings["lines"]),
         c_calls=C_CALLS.index(settings["c_calls"]),
+        native=native_paths(settings["native"]),
         redact=settings["redact"] or None,
         gate=gate,
         stdlib_path=show_path(os.path.dirname(os.__file__)),

@@ -60,7 +60,9 @@ static void look(PyObject *generator)
         return;
     PyObject *pending = PyErr_GetRaisedException();
     PyThreadState_EnterTracing(state);
+    bool began = hook_begin_writing();
     record(code, frame, start);
+    hook_end_writing(began);
     PyThreadState_LeaveTracing(state);
     PyErr_SetRaisedException(pending);
 }

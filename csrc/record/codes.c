@@ -93,7 +93,7 @@ static int copy_text(char **to, const char *from)
     return 0;
 }
 
-static int copy_list(char ***to, char **from)
+int codes_copy_list(char ***to, char **from)
 {
     size_t count = 0;
     if (*to != NULL)
@@ -118,7 +118,7 @@ no_memory:
 
 int codes_configure(const struct codes_config *from)
 {
-    if (copy_list(&config.modules, from->modules) || copy_list(&config.exclude, from->exclude) ||
+    if (codes_copy_list(&config.modules, from->modules) || codes_copy_list(&config.exclude, from->exclude) ||
         copy_text(&config.stdlib_path, from->stdlib_path) || copy_text(&config.own_path, from->own_path) ||
         copy_text(&config.own_alias, from->own_alias) || copy_text(&config.directory, from->directory) ||
         copy_text(&config.made_up_file, from->made_up_file))
@@ -146,7 +146,7 @@ static bool is_below(const char *file, const char *path)
     return strncmp(file, path, size) == 0 && (file[size] == '/' || file[size] == 0 || size == 1);
 }
 
-static bool is_below_any(const char *file, char **paths)
+bool codes_is_below_any(const char *file, char **paths)
 {
     for (; *paths != NULL; paths++)
         if (is_below(file, *paths))
@@ -178,9 +178,8 @@ static bool is_pytrace(const char *file)
     return is_below(file, config.own_path) || (config.own_alias != NULL && strcmp(file, config.own_alias) == 0);
 }
 
-/* Whether the code of this file is the user's own: neither of Python itself, nor in site-packages,
- * nor frozen, nor made up (`<string>`), unless the whole program is. */
-static bool is_mine(const char *file)
+/* Nor frozen, nor made up (`<string>`), unless the whole program is. */
+bool codes_is_mine(const char *file)
 {
     if (*file == '<')
         return config.made_up_file != NULL && strcmp(file, config.made_up_file) == 0;
@@ -198,9 +197,9 @@ static enum scope scope_of(const char *file)
         return SCOPE_OUT;
     if (!config.stdlib && codes_is_stdlib(file))
         return SCOPE_OUT;
-    if (config.exclude != NULL && is_below_any(file, config.exclude))
+    if (config.exclude != NULL && codes_is_below_any(file, config.exclude))
         return SCOPE_OUT;
-    if (config.modules != NULL && !is_below_any(file, config.modules))
+    if (config.modules != NULL && !codes_is_below_any(file, config.modules))
         return SCOPE_OUT;
     return SCOPE_IN;
 }
@@ -316,7 +315,7 @@ static __attribute__((noinline)) bool is_own_code(PyCodeObject *code)
 {
     char name[FILE_NAME_MAX];
     file_name(name, sizeof name, code);
-    return is_mine(name);
+    return codes_is_mine(name);
 }
 
 /* The variables of code whose lines are to be recorded; NULL for other code. */
@@ -379,7 +378,7 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
     p = define_text(p, 3, code->co_qualname, QUALNAME_MAX);
     uint8_t *file = wire_open(p, 4);
     size_t file_size = file_name((char *)file, FILE_NAME_MAX, code);
-    bool mine = is_mine((const char *)file); /* before its length takes the place of its NUL */
+    bool mine = codes_is_mine((const char *)file); /* before its length takes the place of its NUL */
     p = wire_close(file, file + file_size);
     p = event_put(p, 5, (uint32_t)code->co_firstlineno);
     for (int i = 0; i < count; i++) {

@@ -80,6 +80,12 @@ extern Py_ssize_t codes_extra_index;
 int codes_init(void);
 /* Takes over a copy of config. 0, or -1 with a Python exception. Decisions on codes so far stay. */
 int codes_configure(const struct codes_config *config);
+/* Is this file or one of the folders above it in the list, which ends with NULL? */
+bool codes_is_below_any(const char *file, char **paths);
+/* Is the code of this file the user's own? Neither Python's, nor in site-packages, nor made up. */
+bool codes_is_mine(const char *file);
+/* A copy of such a list in place of *to, or NULL. 0, or -1 with a Python exception. */
+int codes_copy_list(char ***to, char **from);
 /* Is this a file of the standard library? */
 bool codes_is_stdlib(const char *file);
 /* The info attached to the code object, or NULL. */

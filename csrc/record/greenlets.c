@@ -136,7 +136,7 @@ static void settle(struct thread *greenlet, const compat_frame *frame)
 {
     struct open_call *top = greenlet->top;
     for (struct open_call *call = top; call > greenlet->calls + 1; call--) {
-        if (call_is_of_c(call - 1)) /* alive as long as its caller */
+        if (!call_is_of_python(call - 1)) /* may go on as long as the call around it */
             continue;
         if (runs(frame, call[-1].code))
             break;

@@ -3,6 +3,7 @@
 #include "record/hook.h"
 
 #include "record/define.h"
+#include "record/native.h"
 #include "record/secrets.h"
 #include "record/session.h"
 #include "record/stats.h"
@@ -54,9 +55,9 @@ void hook_leave_other(struct thread *thread, PyCodeObject *code, struct code_inf
         generators_ended(frame ? frame : hook_frame(code), NULL);
     while (call > thread->calls && call->code != code)
         call--;
+    bool depth_changed = true;
     if (call > thread->calls) {
-        thread->stream.depth -= (int32_t)(thread->top - (call + 1));
-        thread->top = call + 1;
+        depth_changed = native_leave_all(thread, call + 1, now);
     } else { /* as if its call had been recorded, at an unknown time */
         if (thread->top == thread->end && !thread_grow(thread))
             return;
@@ -67,7 +68,7 @@ void hook_leave_other(struct thread *thread, PyCodeObject *code, struct code_inf
     }
     if (info->lines && frame != NULL)
         lines_before_end(thread, call, info, frame, now);
-    hook_leave(thread, call, info, kind, value, encoded, true, now);
+    hook_leave(thread, call, info, kind, value, encoded, depth_changed, now);
     task_coroutine_left(thread); /* perhaps among those forgotten */
 }
 
@@ -118,7 +119,7 @@ void hook_raise(struct thread *thread, struct code_info *info, PyObject *excepti
     record_commit(thread, place.start, p, now);
 }
 
-int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
+static void log_now(PyObject *text, PyObject *const *values, PyObject *names)
 {
     compat_frame *frame = compat_current_frame();
     PyCodeObject *code = frame != NULL ? compat_frame_code(frame) : NULL;
@@ -126,15 +127,15 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
     /* Inside of a callback, such as a __repr__ with --repr, a record of this thread is half
      * written. */
     if (thread == NULL || compat_thread_state()->tracing)
-        return 0;
+        return;
     if (!thread->looked)
         hook_look(thread, NULL);
     if (!thread->ready)
-        return 0;
+        return;
     struct code_info *info = codes_resolve(code, frame->f_globals);
     if (info == NULL || !codes_define(code, info, frame->f_globals)) {
         stream_drop(&thread->stream);
-        return 0;
+        return;
     }
     uint64_t now = record_now(thread);
     size_t count = names != NULL ? (size_t)PyTuple_GET_SIZE(names) : 0, name_max = 200;
@@ -146,7 +147,7 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
     size_t least = record_least(room, EVENT_HEAD_MAX + (count + 1) * VALUE_ROOM_MIN + count * (name_max + 4));
     struct place place = record_reserve(thread, room, least);
     if (place.start == NULL)
-        return 0;
+        return;
     PyThreadState *state = compat_thread_state();
     PyThreadState_EnterTracing(state); /* no event while the record is half written */
     uint8_t *p = record_head(place.start, info, EVENT_LOG, now - thread->stream.time);
@@ -166,17 +167,25 @@ int hook_log(PyObject *text, PyObject *const *values, PyObject *names)
     }
     PyThreadState_LeaveTracing(state);
     record_commit(thread, place.start, p, now);
-    return 0;
+}
+
+void hook_log(PyObject *text, PyObject *const *values, PyObject *names)
+{
+    bool began = hook_begin_writing();
+    log_now(text, values, names);
+    hook_end_writing(began);
 }
 
 /* ---- begin and end ------------------------------------------------------------------------ */
 
 static bool finalized; /* no Python code runs any more */
 
-void hook_close(void)
+bool hook_close(void)
 {
-    threads_close();
+    bool all = threads_close();
+    native_end();
     generators_forget();
+    return all;
 }
 
 /* The process ends. If C code calls exit() (in another thread, in a signal handler), Python's
@@ -184,11 +193,8 @@ void hook_close(void)
  * dumper takes the published records. */
 static bool before_leave(bool alone)
 {
-    if (finalized)
-        hook_close();
-    else
-        threads_stop(alone);
-    return alone || finalized;
+    bool all = finalized ? hook_close() : threads_stop(alone);
+    return all && (alone || finalized);
 }
 
 void hook_finalized(void) { finalized = true; }

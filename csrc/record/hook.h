@@ -5,7 +5,7 @@
  *   monitoring (3.12+), profile (3.11)         the interpreter's reports: front ends
  *   closed, c_calls                            generators that end without an event; functions in C
  *   hook                                       a record for each event          <- here
- *   lines, variables                           what a function does between these events
+ *   lines, variables, native                   what a function does between these events
  *   records                                    a record's time, and its room in a chunk
  *   greenlets, task                            the stack of calls, the task of an event
  *   thread                                     open calls, stream, and chunk of each thread
@@ -13,6 +13,7 @@
  *   attributes                                 of objects
  *   types, define, secrets                     numbers and what they mean
  *   lookup, text, session, pycompat            names without running code; UTF-8; process; CPython
+ *   writers, got                               who writes a record; entries of functions
  *
  * The hot path is in this header, in line: no allocation, no formatting, no system call, no lock.
  * hook.c has the rare paths (a thread's first event, a code's first event, a full chunk). All of it
@@ -54,6 +55,15 @@ HOT compat_frame *hook_frame(const PyCodeObject *code)
 {
     compat_frame *frame = compat_frame_of(thread_state());
     return LIKELY(frame != NULL && compat_frame_runs(frame, code)) ? frame : NULL;
+}
+
+/* Around what is recorded of Python, while native functions are recorded, too. Begin returns what
+ * end is to be given. */
+HOT bool hook_begin_writing(void) { return UNLIKELY(recorder.native) && !thread_begin_writing(); }
+HOT void hook_end_writing(bool began)
+{
+    if (UNLIKELY(began))
+        writer_end();
 }
 
 HOT uint8_t *hook_arguments(uint8_t *p, uint8_t *end, const struct code_info *info, const compat_frame *frame)
@@ -199,15 +209,15 @@ struct code_info *hook_prepare(PyCodeObject *code, PyObject *globals, int notrac
 void hook_raise(struct thread *thread, struct code_info *info, PyObject *exception, int line, uint64_t now,
                 struct encoded *keep);
 /* log(text, **values): values in the order of names (a tuple of str). */
-int hook_log(PyObject *text, PyObject *const *values, PyObject *names);
+void hook_log(PyObject *text, PyObject *const *values, PyObject *names);
 
 /* ---- begin and end ------------------------------------------------------------------------ */
 
 /* Makes this process's part of the recording ready; session_join has been called. 0, or -1 with
  * a Python exception. */
 int hook_open(const struct front_end *front_end, bool values);
-/* Seals all streams of the process. */
-void hook_close(void);
+/* Seals all streams of the process. False: as threads_close. */
+bool hook_close(void);
 /* Python is finalized: no thread records any more. */
 void hook_finalized(void);
 /* True while `site` is still setting up this interpreter. */

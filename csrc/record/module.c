@@ -15,6 +15,7 @@
 #include "record/define.h"
 #include "record/known.h"
 #include "record/lookup.h"
+#include "record/native.h"
 #include "record/secrets.h"
 #include "record/session.h"
 #include "record/stats.h"
@@ -170,11 +171,13 @@ static char **text_array(PyObject *list)
 }
 
 PyDoc_STRVAR(start_doc,
-"start(*, modules, exclude, site_packages, stdlib, values, repr, value_length, attributes, lines, c_calls, redact, gate,\n"
+"start(*, modules, exclude, site_packages, stdlib, values, repr, value_length, attributes, lines, c_calls, native, redact, gate,\n"
 "      stdlib_path, own_path, own_alias, made_up_file, directory, command, python) -> None\n\n"
 "Begins to record this process. modules, exclude: absolute paths (modules empty: everything is in\n"
 "scope). lines, c_calls: 0: none, 1: those of the user's own code, 2: all; c_calls\n"
-"also 3: all, and no call site is ever switched off. redact: POSIX extended regular expression, or None. gate: not before `site` is done. own_path,\n"
+"also 3: all, and no call site is ever switched off. native: absolute paths of shared objects and\n"
+"folders whose functions are recorded, too; empty: all; None: none. redact: POSIX extended regular\n"
+"expression, or None. gate: not before `site` is done. own_path,\n"
 "own_alias: pytrace's own package and module. made_up_file: the name that the program's code has for\n"
 "a file if it has none, or None. directory: what relative file names are relative to.\n"
 "command: the arguments joined by NUL. python: its version.");
@@ -226,15 +229,15 @@ static void watch_exit(void)
 static PyObject *start(PyObject *module, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"modules",     "exclude",  "site_packages", "stdlib",    "values",
-                            "repr",        "value_length", "attributes", "lines",    "c_calls",  "redact",    "gate",      "stdlib_path",
+                            "repr",        "value_length", "attributes", "lines",    "c_calls",  "native", "redact",    "gate",      "stdlib_path",
                             "own_path",    "own_alias", "made_up_file", "directory", "command", "python", NULL};
-    PyObject *modules, *exclude;
+    PyObject *modules, *exclude, *native;
     int site_packages, stdlib, values, repr, lines, c_calls, gate;
     Py_ssize_t value_length, attributes, command_size;
     const char *redact, *stdlib_path, *own_path, *own_alias, *made_up_file, *directory, *command, *python;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$OOppppnniizpzzzzzs#s:start", names, &modules, &exclude,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$OOppppnniiOzpzzzzzs#s:start", names, &modules, &exclude,
                                      &site_packages, &stdlib, &values, &repr, &value_length, &attributes,
-                                     &lines, &c_calls, &redact, &gate,
+                                     &lines, &c_calls, &native, &redact, &gate,
                                      &stdlib_path, &own_path, &own_alias, &made_up_file, &directory, &command, &command_size,
                                      &python))
         return NULL;
@@ -243,8 +246,9 @@ static PyObject *start(PyObject *module, PyObject *args, PyObject *keywords)
     if (attributes < 0 || attributes > TYPE_ATTRIBUTES_MAX)
         return PyErr_Format(PyExc_ValueError, "attributes must be from 0 to %d", TYPE_ATTRIBUTES_MAX);
     char **module_paths = text_array(modules), **exclude_paths = module_paths ? text_array(exclude) : NULL;
+    char **native_paths = exclude_paths != NULL && native != Py_None ? text_array(native) : NULL;
     int status = -1;
-    if (exclude_paths != NULL) {
+    if (exclude_paths != NULL && (native == Py_None || native_paths != NULL)) {
         struct codes_config config = {
             .modules = module_paths[0] != NULL ? module_paths : NULL,
             .exclude = exclude_paths[0] != NULL ? exclude_paths : NULL,
@@ -270,6 +274,8 @@ static PyObject *start(PyObject *module, PyObject *args, PyObject *keywords)
             status = values_configure((size_t)value_length, (unsigned)attributes, repr);
         if (status == 0)
             status = hook_open(FRONT_END, values);
+        if (status == 0 && native_paths != NULL)
+            status = native_choose(native_paths);
         if (status == 0) {
             static uint32_t defined; /* the process that was defined: its number + 1 */
             uint32_t process = session_process(), parent = ring_process_parent(session_ring(), process);
@@ -284,6 +290,7 @@ static PyObject *start(PyObject *module, PyObject *args, PyObject *keywords)
     }
     PyMem_Free(module_paths);
     PyMem_Free(exclude_paths);
+    PyMem_Free(native_paths);
     if (status < 0)
         return NULL;
     Py_RETURN_NONE;
@@ -337,8 +344,8 @@ static PyObject *log_event(PyObject *Py_UNUSED(module), PyObject *const *args, P
 {
     if (count != 1)
         return PyErr_Format(PyExc_TypeError, "log() takes 1 positional argument, the text, but %zd were given", count);
-    if (recorder.on && hook_log(args[0], args + 1, names) < 0)
-        return NULL;
+    if (recorder.on)
+        hook_log(args[0], args + 1, names);
     Py_RETURN_NONE;
 }
 

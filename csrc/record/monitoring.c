@@ -8,6 +8,7 @@
 #include "record/closed.h"
 #include "record/hook.h"
 #include "record/lookup.h"
+#include "record/native.h"
 #include "record/variables.h"
 
 #if HAVE_MONITORING
@@ -15,6 +16,7 @@
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
+    vectorcallfunc next;     /* of `writing`: the real one */
 } Callback;
 
 static PyTypeObject callback_type = {
@@ -247,6 +249,15 @@ CALLBACK(on_gate) /* PY_START: code, offset */
     return on_call(self, args, nargsf, kwnames);
 }
 
+/* While native functions are recorded, too, each callback is a writer. */
+static PyObject *writing(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    bool began = hook_begin_writing();
+    PyObject *answer = ((Callback *)self)->next(self, args, nargsf, kwnames);
+    hook_end_writing(began);
+    return answer;
+}
+
 static const struct {
     const char *event; /* its name in sys.monitoring.events */
     vectorcallfunc callback;
@@ -311,7 +322,8 @@ static int register_callback(const char *event, vectorcallfunc function)
     Callback *callback = PyObject_New(Callback, &callback_type);
     if (callback == NULL)
         return -1;
-    callback->vectorcall = function;
+    callback->vectorcall = recorder.native ? writing : function;
+    callback->next = function;
     int status = call_monitoring("register_callback", "(iO)", tool, mask, callback);
     Py_DECREF(callback);
     return status < 0 ? -1 : mask;
@@ -334,6 +346,8 @@ static int listen(PyCodeObject *code, const struct code_info *info)
 static int open_gate(void)
 {
     int all = 0;
+    if (native_begin() < 0)
+        return -1;
     line_events = call_events = 0;
     for (size_t i = 0; i < sizeof listeners / sizeof *listeners; i++) {
         int mask = register_callback(listeners[i].event, listeners[i].callback);

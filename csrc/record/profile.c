@@ -20,6 +20,7 @@
 #include "record/c_calls.h"
 #include "record/hook.h"
 #include "record/lookup.h"
+#include "record/native.h"
 #include "record/stats.h"
 
 #if !HAVE_MONITORING
@@ -335,10 +336,15 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
     PyThreadState *state = thread_state();
     if (UNLIKELY(!recorder.on))
         withdraw(state, current_thread->profile);
-    else if (LIKELY(what == PyTrace_CALL || what == PyTrace_RETURN) && LIKELY(is_executed(state, frame)))
+    else if (LIKELY(what == PyTrace_CALL || what == PyTrace_RETURN) && LIKELY(is_executed(state, frame))) {
+        bool began = hook_begin_writing();
         record(state, frame, what, arg);
-    else if (what >= PyTrace_C_CALL && what <= PyTrace_C_RETURN && is_executed(state, frame))
+        hook_end_writing(began);
+    } else if (what >= PyTrace_C_CALL && what <= PyTrace_C_RETURN && is_executed(state, frame)) {
+        bool began = hook_begin_writing();
         record_c(frame, what, arg);
+        hook_end_writing(began);
+    }
     struct profile *profile = current_thread->profile;
     if (LIKELY(profile == NULL || profile->next_profile == NULL))
         return 0;
@@ -419,9 +425,11 @@ static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *ar
     PyThreadState *state = compat_thread_state();
     struct thread *thread = current_thread;
     Py_tracefunc next = thread->profile != NULL ? thread->profile->next_trace : NULL;
-    if (recorder.on)
+    if (recorder.on) {
+        bool began = hook_begin_writing();
         trace(state, thread, frame, what, arg);
-    else
+        hook_end_writing(began);
+    } else
         withdraw(state, thread->profile);
     return next != NULL ? next(self, frame, what, arg) : 0;
 }
@@ -602,6 +610,10 @@ static int on_gate(PyObject *self, PyFrameObject *frame, int what, PyObject *arg
 {
     if (what != PyTrace_CALL || !recorder.on || hook_in_site(compat_current_frame()))
         return 0;
+    if (native_begin() < 0) {
+        PyErr_Clear();
+        return 0;
+    }
     compat_thread_state()->c_profilefunc = on_profile;
     return on_profile(self, frame, what, arg);
 }
@@ -616,6 +628,8 @@ static int install(bool gate)
     audited = true;
     watch_setprofile();
     PyThreadState *here = PyThreadState_Get();
+    if (!gate && native_begin() < 0)
+        return -1;
     if (gate) {
         here->c_profilefunc = on_gate;
         update_tracing(here);

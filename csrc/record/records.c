@@ -17,18 +17,28 @@ uint64_t record_now_behind(const struct thread *thread)
 
 #define DUMPER_CHECK_UNITS (1u << 22) /* some 20 ms between two looks for the dumper */
 
-static uint8_t *room_in_chunk(struct thread *thread, size_t size, size_t least)
+/* The thread's name in the recording, if Python may be asked for it; else the system's. */
+static void define_this(struct thread *thread, bool python)
+{
+    char name[200];
+    const struct stream *stream = &thread->stream;
+    if (thread->defined || (thread->named && !python))
+        return;
+    size_t size = python ? thread_name(name, sizeof name) : thread_system_name(name);
+    bool done = define_thread(stream->id, stream->tid, name, size);
+    *(python ? &thread->defined : &thread->named) = done;
+}
+
+static uint8_t *room_in_chunk(struct thread *thread, size_t size, size_t least, bool python)
 {
     STAT(record_without_room);
-    static uint64_t checked;
+    static volatile uint64_t checked; /* by any thread: a look more or less does not matter */
     struct stream *stream = &thread->stream;
     if (stream->ring == NULL && !threads_forked())
         return NULL;
+    thread_count_missed(thread);
     uint64_t found_full = stream->freed_seen;
-    if (!thread->defined) {
-        char name[200];
-        thread->defined = define_thread(stream->id, stream->tid, name, thread_name(name, sizeof name));
-    }
+    define_this(thread, python);
     const uint8_t *rest = stream->next;
     uint8_t *p = stream_next_chunk(stream, size + EVENT_HEAD_MAX, least + EVENT_HEAD_MAX);
     if (p != NULL && p == rest) /* of the present chunk; no other is that large */
@@ -57,7 +67,7 @@ static uint8_t *room_in_chunk(struct thread *thread, size_t size, size_t least)
 struct place record_room(struct thread *thread, size_t size, size_t least)
 {
     if (!values_config.repr) {
-        uint8_t *start = room_in_chunk(thread, size, least);
+        uint8_t *start = room_in_chunk(thread, size, least, true);
         size_t left = (size_t)(thread->stream.end - thread->stream.next);
         return start == NULL ? NO_PLACE : (struct place){start, start + (size < left ? size : left)};
     }
@@ -70,6 +80,11 @@ struct place record_room(struct thread *thread, size_t size, size_t least)
     return (struct place){thread->outside, thread->outside + size};
 }
 
+uint8_t *record_room_native(struct thread *thread, size_t size)
+{
+    return room_in_chunk(thread, size, size, false);
+}
+
 void record_commit_outside(struct thread *thread, uint8_t *p, uint64_t now)
 {
     struct stream *stream = &thread->stream;
@@ -79,7 +94,7 @@ void record_commit_outside(struct thread *thread, uint8_t *p, uint64_t now)
     thread_update_ready(thread);
     /* Also if a block has ended meanwhile: the record began inside of it. */
     bool fits = (size_t)(stream->end - stream->next) >= size;
-    uint8_t *place = fits ? stream->next : room_in_chunk(thread, size, size);
+    uint8_t *place = fits ? stream->next : room_in_chunk(thread, size, size, true);
     if (place != NULL) {
         memcpy(place, record, size);
         stream->time = now;

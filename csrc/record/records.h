@@ -22,6 +22,8 @@ struct place {
 /* Room for a record of `size` bytes in another chunk, or of `least` and more if there is no such
  * chunk. Writes the lost record after a loss. With --repr, the room is outside of the ring. */
 struct place record_room(struct thread *thread, size_t size, size_t least);
+/* The same for a native function's record, in the ring and without the GIL. */
+uint8_t *record_room_native(struct thread *thread, size_t size);
 /* Commits the record that is outside of the ring. */
 void record_commit_outside(struct thread *thread, uint8_t *p, uint64_t now);
 /* The record from the last record_reserve is not to be. */

@@ -469,8 +469,7 @@ void session_end(int exit_status)
 {
     if (!self.joined || pthread_mutex_trylock(&self.leave) != 0)
         return;
-    if (session_before_leave != NULL)
-        session_before_leave(true);
+    bool silent = session_before_leave == NULL || session_before_leave(true);
     if (self.registered)
-        ring_process_exit(&self.ring, self.process, exit_status);
+        (silent ? ring_process_exit : ring_process_leave)(&self.ring, self.process, exit_status);
 }

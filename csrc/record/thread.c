@@ -2,7 +2,10 @@
 
 #include "record/thread.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +30,60 @@ static struct thread *threads;
 static size_t thread_count;
 static pthread_key_t thread_key; /* only for its destructor */
 
-static bool forked;              /* and not yet registered */
+static volatile bool forked;     /* and not yet registered */
+
+/* The lock is only held by a writer, so that a signal handler in the middle records nothing. */
+static bool lock_threads(void)
+{
+    bool before = writer_is_writing(&this_writer);
+    (void)writer_begin();
+    pthread_mutex_lock(&threads_lock);
+    return before;
+}
+
+static void unlock_threads(bool before)
+{
+    pthread_mutex_unlock(&threads_lock);
+    if (!before)
+        writer_end();
+}
+
+/* Native functions may be called within malloc, too: memory for threads comes from the system. */
+static void *new_pages(size_t size)
+{
+    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages != MAP_FAILED ? pages : NULL;
+}
+
+/* Who pauses has the lock. */
+static void wait_writing(void)
+{
+    writer_end();
+    pthread_mutex_lock(&threads_lock);
+    pthread_mutex_unlock(&threads_lock);
+}
+
+bool thread_wait_writing(void)
+{
+    bool free;
+    while (!(free = writer_begin()) && writers_are_paused())
+        wait_writing();
+    return free;
+}
+
+bool thread_begin_writing(void)
+{
+    bool before = writer_is_writing(&this_writer);
+    while (!writer_begin() && !before && writers_are_paused())
+        wait_writing();
+    return before;
+}
+
+void thread_end_writing(bool before)
+{
+    if (!before)
+        writer_end();
+}
 
 /* ---- chunks ------------------------------------------------------------------------------- */
 
@@ -46,8 +102,9 @@ uint8_t *thread_put_lost(struct thread *thread, uint8_t *p, uint64_t now)
  * So a thread that claims a chunk in a ring that is well in use seals the chunks of threads that
  * have been idle for longest. Such a thread claims another chunk with its next record. The threads
  * stand in a queue; one that has recorded something since it was put there goes to its end once
- * more. All of it runs under the GIL, which a thread holds while it writes a record, and under
- * threads_lock, because a thread ends without the GIL. */
+ * more. All of it runs under threads_lock, because a thread ends without the GIL. Others' chunks are
+ * sealed under the GIL, which a thread holds while it writes a record, or while writers are
+ * paused. */
 static struct thread *oldest, *newest;
 static size_t held; /* how many they are */
 
@@ -83,17 +140,21 @@ static void hold(struct thread *thread)
 
 void threads_share_chunks(struct thread *thread)
 {
-    pthread_mutex_lock(&threads_lock);
+    bool before = lock_threads();
     if (stream_has_chunk(&thread->stream))
         hold(thread);
     if (stream_is_crowded(&thread->stream)) {
         size_t chunks = thread->stream.ring->chunk_count;
         bool all = thread_count <= MAY_ALL_HOLD(chunks) && stream_has_chunk(&thread->stream);
         int left = !all && held > MAY_HOLD(chunks) ? GIVE_BACK : 0, looks = LOOK_AT;
+        if (left)
+            writers_pause();
         for (struct thread *other = oldest, *next; other != NULL && left > 0 && looks > 0; other = next, looks--) {
             next = other->newer;
             if (other == thread) /* the rest has just been put there */
                 break;
+            if (recorder.native && other->writer != thread->writer && writer_is_writing(other->writer))
+                continue;
             if (other->stream.time != other->held_time) {
                 hold(other);
                 continue;
@@ -103,9 +164,10 @@ void threads_share_chunks(struct thread *thread)
             hold_no_more(other);
             left--;
         }
+        writers_resume();
         define_give_back();
     }
-    pthread_mutex_unlock(&threads_lock);
+    unlock_threads(before);
 }
 
 /* The present time; not before the thread's last event. */
@@ -115,10 +177,17 @@ static uint64_t now_after(const struct thread *thread)
     return now > thread->stream.time ? now : thread->stream.time;
 }
 
+void thread_count_missed(struct thread *thread)
+{
+    for (; UNLIKELY(thread->writer->missed); thread->writer->missed--)
+        stream_drop(&thread->stream);
+}
+
 /* Closes the stream: a loss at its end becomes a record, if there is a chunk for it. */
 static bool close_stream(struct thread *thread)
 {
     struct stream *stream = &thread->stream;
+    thread_count_missed(thread);
     if (stream->lost && stream_claim(stream, EVENT_HEAD_MAX))
         thread_put_lost(thread, stream->next, now_after(thread));
     stream_close(stream);
@@ -128,10 +197,10 @@ static bool close_stream(struct thread *thread)
 
 void thread_seal(struct thread *thread)
 {
-    pthread_mutex_lock(&threads_lock);
+    bool before = lock_threads();
     stream_close(&thread->stream);
     hold_no_more(thread);
-    pthread_mutex_unlock(&threads_lock);
+    unlock_threads(before);
 }
 
 /* ---- a thread ----------------------------------------------------------------------------- */
@@ -154,17 +223,17 @@ static void free_thread(struct thread *thread)
     for (struct open_call *call = thread->calls; call < thread->end; call++)
         PyMem_RawFree(call->lines);
     if (thread->calls != thread->first)
-        PyMem_RawFree(thread->calls);
+        munmap(thread->calls, (size_t)(thread->end - thread->calls) * sizeof *thread->calls);
     PyMem_RawFree(thread->tasks);
     PyMem_RawFree(thread->outside);
-    PyMem_RawFree(thread);
+    munmap(thread, sizeof *thread);
 }
 
 /* The thread ends: closes its streams. */
 static void thread_ended(void *pointer)
 {
     struct thread *first = pointer;
-    pthread_mutex_lock(&threads_lock);
+    bool before = lock_threads();
     for (struct thread *one = thread_next_beside(first, NULL); one != NULL; one = thread_next_beside(first, one)) {
         thread_count--;
         *one->previous = one->next;
@@ -180,11 +249,14 @@ static void thread_ended(void *pointer)
         next = thread_next_beside(first, one);
         free_thread(one);
     }
+    thread_end_writing(before);
 }
 
 void thread_update_ready(struct thread *thread)
 {
-    thread->ready = recorder.on && thread->looked && !thread->suppressed && thread->outside == NULL;
+    bool may = !thread->suppressed && thread->outside == NULL;
+    thread->ready = recorder.on && thread->looked && may;
+    thread->native = thread->native && may;
 }
 
 static void add_thread(struct thread *thread)
@@ -201,7 +273,7 @@ struct thread *thread_make(uint64_t tid)
 {
     if (session_ring() == NULL)
         return NULL;
-    struct thread *thread = PyMem_RawCalloc(1, sizeof *thread);
+    struct thread *thread = new_pages(sizeof *thread);
     if (thread == NULL)
         return NULL;
     STAT(thread_made);
@@ -210,9 +282,10 @@ struct thread *thread_make(uint64_t tid)
     thread->end = thread->calls + FIRST_CALLS;
     stream_open(&thread->stream, session_ring(), session_process(), tid, CHUNK_EVENTS);
     thread->stream.time = ring_clock_units(session_ring());
-    pthread_mutex_lock(&threads_lock);
+    thread->writer = &this_writer;
+    bool before = lock_threads();
     add_thread(thread);
-    pthread_mutex_unlock(&threads_lock);
+    unlock_threads(before);
     return thread;
 }
 
@@ -232,13 +305,12 @@ bool thread_grow(struct thread *thread)
 {
     STAT(calls_grown);
     size_t size = (size_t)(thread->end - thread->calls), used = (size_t)(thread->top - thread->calls);
-    struct open_call *own = thread->calls != thread->first ? thread->calls : NULL;
-    struct open_call *calls = PyMem_RawRealloc(own, size * 2 * sizeof *calls);
+    struct open_call *calls = new_pages(size * 2 * sizeof *calls);
     if (calls == NULL)
         return false;
-    if (own == NULL)
-        memcpy(calls, thread->first, sizeof thread->first);
-    memset(calls + size, 0, size * sizeof *calls);
+    memcpy(calls, thread->calls, size * sizeof *calls);
+    if (thread->calls != thread->first)
+        munmap(thread->calls, size * sizeof *calls);
     thread->calls = calls;
     thread->top = calls + used;
     thread->end = calls + size * 2;
@@ -282,6 +354,21 @@ size_t thread_name(char *name, size_t size)
     return sizeof main_thread - 1;
 }
 
+size_t thread_system_name(char name[THREAD_SYSTEM_NAME])
+{
+    char process[THREAD_SYSTEM_NAME + 1] = "";
+    int file = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+    ssize_t size = file < 0 ? -1 : read(file, process, THREAD_SYSTEM_NAME);
+    if (file >= 0)
+        close(file);
+    memset(name, 0, THREAD_SYSTEM_NAME);
+    if (size <= 0 || prctl(PR_GET_NAME, name) < 0)
+        return 0;
+    process[size - 1] = 0; /* a line's end */
+    name[THREAD_SYSTEM_NAME - 1] = 0;
+    return strcmp(name, process) == 0 ? 0 : strlen(name);
+}
+
 /* ---- begin and end ------------------------------------------------------------------------ */
 
 static bool is_beside(const struct thread *thread, const struct thread *other)
@@ -295,6 +382,7 @@ static void after_fork(void)
 {
     struct thread *others = threads;
     threads_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    writers_forked();
     threads = NULL;
     thread_count = 0;
     for (struct thread *thread = others, *next; thread != NULL; thread = next) {
@@ -309,7 +397,7 @@ static void after_fork(void)
         return;
     for (struct thread *one = thread_next_beside(current_thread, NULL); one != NULL; one = one->next_beside) {
         add_thread(one);
-        one->defined = false;
+        one->defined = one->named = false;
         struct stream before = one->stream;
         stream_abandon(&one->stream);
         one->stream.depth = before.depth;
@@ -321,21 +409,28 @@ bool threads_forked(void)
 {
     if (!forked || !recorder.on)
         return recorder.on;
-    forked = false;
+    bool before = lock_threads(); /* another thread may be here, without the GIL */
+    if (!forked) {
+        unlock_threads(before);
+        return recorder.on;
+    }
     struct ring *ring = session_ring();
-    if (ring == NULL)
+    if (ring == NULL) {
         recorder.on = false;
-    else
+        writers_none();
+    } else
         define_open(ring, session_process());
     for (struct thread *one = threads; one != NULL; one = one->next) {
         thread_update_ready(one);
         if (ring == NULL)
             continue;
-        struct stream *stream = &one->stream, before = *stream;
+        struct stream *stream = &one->stream, inherited = *stream;
         stream_open(stream, ring, session_process(), (uint64_t)syscall(SYS_gettid), CHUNK_EVENTS);
-        stream->depth = stream->min_depth = before.depth;
-        stream->time = before.time;
+        stream->depth = stream->min_depth = inherited.depth;
+        stream->time = inherited.time;
     }
+    forked = false;
+    unlock_threads(before);
     return recorder.on;
 }
 
@@ -369,28 +464,56 @@ static void forget_open(struct thread *thread)
     thread->tasks = NULL;
 }
 
-void threads_close(void)
+#define PAUSE_NS 1000000
+
+/* Closes the streams that nobody is writing to. *pauses: for the dumper to make room, after a loss
+ * at the end. Returns whether there is no other. */
+static bool close_all(int *pauses)
 {
-    const struct timespec pause = {0, 1000000};
-    int pauses = 500; /* for the dumper to make room, after a loss at the end */
-    recorder.on = false;
-    pthread_mutex_lock(&threads_lock);
+    const struct timespec pause = {0, PAUSE_NS};
+    bool all = true;
     for (struct thread *thread = threads; thread != NULL; thread = thread->next) {
         thread->ready = false;
-        while (!close_stream(thread) && pauses-- > 0)
+        if (recorder.native && thread->writer != &this_writer && writer_is_writing(thread->writer)) {
+            all = false;
+            continue;
+        }
+        while (!close_stream(thread) && (*pauses)-- > 0)
             nanosleep(&pause, NULL);
         forget_open(thread);
     }
-    define_close();
-    pthread_mutex_unlock(&threads_lock);
+    return all;
 }
 
-void threads_stop(bool wait)
+bool threads_close(void)
 {
+    const struct timespec pause = {0, PAUSE_NS};
+    int pauses = 500, waits = 500;
+    recorder.on = false;
+    bool before = lock_threads(), all;
+    writers_none();
+    while (!(all = close_all(&pauses)) && waits-- > 0) {
+        pthread_mutex_unlock(&threads_lock); /* a thread may wait for it in the middle of a record */
+        nanosleep(&pause, NULL);
+        pthread_mutex_lock(&threads_lock);
+    }
+    recorder.native = false;
+    define_close();
+    unlock_threads(before);
+    return all;
+}
+
+bool threads_stop(bool wait)
+{
+    bool all = true;
     recorder.on = false;
     if ((wait ? pthread_mutex_lock : pthread_mutex_trylock)(&threads_lock) != 0)
-        return;
-    for (struct thread *thread = threads; thread != NULL; thread = thread->next)
+        return !recorder.native;
+    writers_none();
+    for (struct thread *thread = threads; thread != NULL; thread = thread->next) {
         thread->ready = false;
+        all = all && !(recorder.native && thread->writer != &this_writer && writer_is_writing(thread->writer));
+    }
     pthread_mutex_unlock(&threads_lock);
+    return all;
 }

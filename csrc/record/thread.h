@@ -1,11 +1,12 @@
 /* Recorded threads: the open calls of each, its stream, and the chunk that it holds.
  *
- * All of it runs under the GIL, except a thread's end; each thread writes to a stream of its
- * own. */
+ * Each thread writes to a stream of its own. All of it runs under the GIL, except a thread's end
+ * and what native functions record (native.c): see writers.h. */
 #ifndef PYTRACE_THREAD_H
 #define PYTRACE_THREAD_H
 
 #include "record/front_end.h"
+#include "record/writers.h"
 #include "ring/ring.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -14,14 +15,27 @@
 
 /* A recorded call that is open on a thread. */
 struct open_call {
-    PyCodeObject *code; /* or a function in C, marked: see c_calls.h */
+    PyCodeObject *code; /* or a function in C or native code, marked: see call_is_of_python */
     uint64_t start;  /* clock units; 0: not known */
     union {
         uint64_t since;             /* the same; of a generator, its last resume */
+        uint64_t place;             /* of a native function: see native.c */
         const PyCodeObject *caller; /* of a function in C */
     };
     void *lines;     /* see lines.c: belongs to this place, whatever call is in it; or NULL */
 };
+
+/* Marks of calls that are not Python's, added to the address in `code`, which is then none of a code
+ * object. */
+#define CALL_OF_C 1
+#define CALL_OF_NATIVE 2
+
+HOT bool call_is_of_c(const struct open_call *call) { return (uintptr_t)call->code & CALL_OF_C; }
+HOT bool is_native_call(const struct open_call *call) { return (uintptr_t)call->code & CALL_OF_NATIVE; }
+HOT bool call_is_of_python(const struct open_call *call)
+{
+    return !((uintptr_t)call->code & (CALL_OF_C | CALL_OF_NATIVE));
+}
 
 #define GREENLETS_BUCKETS 256 /* of a byte */
 #define FIRST_CALLS 64 /* open calls that a thread has room for at first */
@@ -41,11 +55,14 @@ struct thread {
     bool looked;                    /* for @notrace functions that were open at its first event */
     bool defined;                   /* its name is in the recording */
     bool holds;                     /* a chunk */
+    bool native;                    /* its native functions are recorded, too */
+    bool named;                     /* by the operating system's name, until it is defined */
     uint32_t suppressed;            /* @notrace functions that are open */
     const void *stack[3];           /* last seen innermost chunks of its data stack; greenlets.c */
     struct open_call *top;          /* one behind the innermost */
     struct open_call *calls, *end;  /* `first`, or memory of their own; calls[0] is a sentinel */
     struct stream stream;
+    struct record_writer *writer;          /* the thread of the operating system that writes to it */
     struct tasks *tasks;            /* see task.h; NULL: none has run yet */
     struct thread *next, **previous; /* all threads of the process */
     struct thread *older, *newer;   /* queue of threads that hold a chunk; threads_share_chunks */
@@ -60,16 +77,13 @@ struct thread {
     struct open_call first[FIRST_CALLS];
 };
 
-#define CALL_OF_C 1 /* added to the address in `code`; compared only, it is no code object's */
-
-HOT bool call_is_of_c(const struct open_call *call) { return (uintptr_t)call->code & CALL_OF_C; }
-
 /* The recording's data for the hot path; constant while it runs. */
 struct recorder {
     PyThreadState *const volatile *state; /* see compat_state_word */
     uint32_t clock_kind, clock_shift;
     bool values;
     bool on;
+    bool native;             /* native functions are recorded */
 };
 extern struct recorder recorder;
 
@@ -88,10 +102,19 @@ bool thread_is_nobody(const struct thread *thread);
 struct thread *thread_make(uint64_t tid);
 /* The same, and it is current_thread to the end of this thread of the operating system. */
 struct thread *thread_make_current(void);
+/* Before and after this thread records something of Python, while native functions are recorded:
+ * its native functions do not record inside of it. Begin returns what end is to be given: whether
+ * this thread was writing before. */
+bool thread_begin_writing(void);
+void thread_end_writing(bool before);
+/* Native functions: waits while writers are paused. False: nothing is recorded any more. */
+bool thread_wait_writing(void);
 /* Sets `ready` after a change of the fields that it depends on. */
 void thread_update_ready(struct thread *thread);
 /* More room for open calls. */
 bool thread_grow(struct thread *thread);
+/* Events in signal handlers that interrupted a record are lost. */
+void thread_count_missed(struct thread *thread);
 /* Seals its chunk. */
 void thread_seal(struct thread *thread);
 /* The structs on the same thread of the operating system, one by one from NULL to NULL. */
@@ -102,6 +125,9 @@ uint8_t *thread_put_lost(struct thread *thread, uint8_t *p, uint64_t now);
 /* The name of this thread's threading.Thread, in UTF-8, if it can be read without running the
  * program's code. Returns its size; 0: unknown. */
 size_t thread_name(char *name, size_t size);
+/* The name that the thread has in the operating system, unless it is the process's. */
+#define THREAD_SYSTEM_NAME 16
+size_t thread_system_name(char name[THREAD_SYSTEM_NAME]);
 
 /* ---- all of them -------------------------------------------------------------------------- */
 
@@ -112,12 +138,13 @@ void threads_share_chunks(struct thread *thread);
 int threads_open(const struct front_end *front_end);
 /* The front end given to threads_open. */
 const struct front_end *thread_front_end(void);
-/* Seals all streams of the process, and forgets open calls, whose ends may not be seen. */
-void threads_close(void);
+/* Seals all streams of the process, and forgets open calls, whose ends may not be seen. False: a
+ * thread without the GIL is in the middle of a record, and does not come to its end. */
+bool threads_close(void);
 /* The process ends while others of its threads may still run: none is ready any more. `wait`:
  * until a thread that is just ending has done so; else the lock may be held by the very thread
- * that a handler has interrupted. */
-void threads_stop(bool wait);
+ * that a handler has interrupted. Returns whether no native function is recording any more. */
+bool threads_stop(bool wait);
 /* In a forked child: makes it a process of the recording, once, at the latest before its first
  * record. Returns whether this process, forked or not, records. */
 bool threads_forked(void);
