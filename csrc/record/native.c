@@ -194,19 +194,30 @@ HOT const struct function *find_function(uintptr_t address)
 
 /* ---- open calls --------------------------------------------------------------------------- */
 
-/* `code` of a native call is its function, with the lowest bit set. `since` tells its place: where
- * the frame of the call to us was, and 16 bits of the instruction behind that. */
+/* `code` of a native call is its function, with the lowest bit set, and 16 bits of the place that it
+ * was called from. `since` tells where the frame of the call to us was, and 16 bits of the instruction
+ * behind that. (Addresses of user space have 47 or 48 bits.) */
 
-#define FRAME_BITS 48
+#define ADDRESS_BITS 48
+#define ADDRESS_MASK ((1ull << ADDRESS_BITS) - 1)
+_Static_assert(sizeof(void *) == sizeof(uint64_t), "");
 
 HOT const struct function *function_of(const struct open_call *call)
 {
-    return (const struct function *)((uintptr_t)call->code - 1);
+    return (const struct function *)(((uint64_t)(uintptr_t)call->code & ADDRESS_MASK) - 1);
 }
 
-HOT uintptr_t frame_of(const struct open_call *call) { return call->since & ((1ull << FRAME_BITS) - 1); }
+HOT PyCodeObject *code_of(const struct function *function, const void *site)
+{
+    return (PyCodeObject *)(((uint64_t)(uintptr_t)site << ADDRESS_BITS) + (uintptr_t)function + 1);
+}
 
-HOT uint64_t place_of(uintptr_t frame, uintptr_t instruction) { return (uint64_t)instruction << FRAME_BITS | frame; }
+HOT uintptr_t frame_of(const struct open_call *call) { return call->since & ADDRESS_MASK; }
+
+HOT uint64_t place_of(uintptr_t frame, const void *instruction)
+{
+    return (uint64_t)(uintptr_t)instruction << ADDRESS_BITS | frame;
+}
 
 #define ROOM EVENT_HEAD_MAX + sizeof NATIVE_LEFT + 8
 
@@ -277,17 +288,16 @@ bool native_leave_all(struct thread *thread, struct open_call *call, uint64_t no
     return depth_changed;
 }
 
-/* Whether two addresses are in the same piece of memory, and so on the same stack: a signal handler
- * may run on another one. */
-static bool same_stack(uintptr_t a, uintptr_t b)
+/* Reads the range of the piece of memory that an address is in; 0, 0: none. */
+static void read_range(uintptr_t address, uintptr_t range[2])
 {
     int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     if (file < 0)
-        return false;
+        return;
     char text[4096];
     uintptr_t numbers[2] = {0, 0};
     int which = 0; /* 0, 1: in the first, the second number of a line; 2: in its rest */
-    bool found = false, same = false;
+    bool found = false;
     ssize_t size;
     while (!found && (size = read(file, text, sizeof text)) > 0)
         for (ssize_t i = 0; i < size && !found; i++) {
@@ -297,26 +307,38 @@ static bool same_stack(uintptr_t a, uintptr_t b)
                 numbers[0] = numbers[1] = 0;
             } else if (which < 2 && c != '-' && c != ' ') {
                 numbers[which] = numbers[which] << 4 | (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-            } else if (which < 2 && ++which == 2 && a >= numbers[0] && a < numbers[1]) {
-                found = true;
-                same = b >= numbers[0] && b < numbers[1];
+            } else if (which < 2 && ++which == 2) {
+                found = address >= numbers[0] && address < numbers[1];
             }
         }
     close(file);
-    return same;
+    range[0] = found ? numbers[0] : 0;
+    range[1] = found ? numbers[1] : 0;
+}
+
+/* Whether two addresses are on the same stack: a signal handler may run on another one. */
+static bool same_stack(struct thread *thread, uintptr_t a, uintptr_t b)
+{
+    uintptr_t *range = thread->stack_range;
+    if (a < range[0] || a >= range[1] || b < range[0] || b >= range[1])
+        read_range(a, range);
+    return a >= range[0] && a < range[1] && b >= range[0] && b < range[1];
 }
 
 /* A call begins at a place of the stack where an open one is, or further out: the open one is over.
- * At the very same place it may be a function that was inlined into the open one, unless it is told
- * by the same instruction. */
-static __attribute__((noinline)) void leave_before(struct thread *thread, uint64_t here)
+ * At the very same place it may be a function that was inlined into the open one: both seem to have
+ * been called from the same place, but another instruction tells. */
+static __attribute__((noinline)) void leave_before(struct thread *thread, uint64_t here, const void *site)
 {
     uint64_t now = record_now(thread);
     int error = errno;
     for (;;) {
         struct open_call *top = thread->top - 1;
-        uintptr_t frame = here & ((1ull << FRAME_BITS) - 1), there = frame_of(top);
-        if (!is_native_call(top) || there > frame || (there == frame ? top->since != here : !same_stack(there, frame)))
+        uintptr_t frame = here & ADDRESS_MASK, there = frame_of(top);
+        if (!is_native_call(top) || there > frame)
+            break;
+        bool inlined = there == frame && top->code == code_of(function_of(top), site) && top->since != here;
+        if (inlined || !same_stack(thread, there, frame))
             break;
         put_end(thread, top, function_of(top), EVENT_EXCEPTION, false, now);
     }
@@ -355,7 +377,7 @@ static __attribute__((noinline)) void leave_other(struct thread *thread, uintptr
         if (thread->top == thread->end && !thread_grow(thread))
             return;
         call = thread->top++;
-        call->code = (PyCodeObject *)((uintptr_t)function + 1);
+        call->code = code_of(function, NULL);
         call->start = call->since = 0;
         thread->stream.depth++;
     }
@@ -395,7 +417,6 @@ HOT struct thread *begin(void)
 
 static void on_enter(void *address, void *site)
 {
-    (void)site;
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     struct thread *thread = begin();
     if (UNLIKELY(thread == NULL))
@@ -403,9 +424,9 @@ static void on_enter(void *address, void *site)
     const struct function *function = find_function((uintptr_t)address);
     if (UNLIKELY(function == NULL) && (function = define_function(thread, (uintptr_t)address)) == NULL)
         goto end;
-    uint64_t here = place_of(frame, (uintptr_t)__builtin_return_address(0));
+    uint64_t here = place_of(frame, __builtin_return_address(0));
     if (is_native_call(thread->top - 1) && UNLIKELY(frame_of(thread->top - 1) <= frame))
-        leave_before(thread, here);
+        leave_before(thread, here, site);
     uint64_t now = record_now(thread);
     if (UNLIKELY(thread->top == thread->end) && !thread_grow(thread))
         goto end;
@@ -413,7 +434,7 @@ static void on_enter(void *address, void *site)
     if (LIKELY(record != NULL))
         commit(thread, record, put_head(record, function, EVENT_CALL, now - thread->stream.time), now);
     struct open_call *call = thread->top;
-    call->code = (PyCodeObject *)((uintptr_t)function + 1);
+    call->code = code_of(function, site);
     call->start = now;
     call->since = here;
     thread->top = call + 1;

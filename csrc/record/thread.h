@@ -68,6 +68,7 @@ struct thread {
     struct thread *older, *newer;   /* queue of threads that hold a chunk; threads_share_chunks */
     uint64_t held_time;             /* time of its last record when it joined the queue */
     uint8_t *outside;               /* a record in the making, see record_reserve; NULL: none */
+    uintptr_t stack_range[2];       /* of the machine's stack; native.c */
     const void *root;               /* the start of its data stack, or else its first frame */
     struct greenlets *greenlets;    /* of this thread of the system; NULL: it has had none */
     struct thread *next_beside, *next_found; /* in its lists */
