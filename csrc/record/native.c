@@ -219,7 +219,8 @@ HOT uint64_t place_of(uintptr_t frame, const void *instruction)
     return (uint64_t)(uintptr_t)instruction << ADDRESS_BITS | frame;
 }
 
-#define ROOM EVENT_HEAD_MAX + sizeof NATIVE_LEFT + 8
+#define ROOM (EVENT_HEAD_MAX + sizeof NATIVE_LEFT + 8)
+_Static_assert(ROOM < 128, "");
 
 HOT uint8_t *room(struct thread *thread)
 {
@@ -237,10 +238,32 @@ HOT uint8_t *put_head(uint8_t *p, const struct function *function, enum event_ki
     return wire_put_short(p + function->head_size, delta);
 }
 
+/* All of these records are short: their length is one byte. */
 HOT void commit(struct thread *thread, uint8_t *record, uint8_t *p, uint64_t now)
 {
+    record[1] = (uint8_t)(p - record - 2);
     thread->stream.time = now;
-    stream_commit(&thread->stream, event_close(record, p));
+    stream_commit(&thread->stream, p);
+}
+
+HOT void push(struct thread *thread, const struct function *function, const void *site, uint64_t here, uint64_t now)
+{
+    struct open_call *call = thread->top;
+    call->code = code_of(function, site);
+    call->start = now;
+    call->since = here;
+    thread->top = call + 1;
+    thread->stream.depth++;
+}
+
+/* Whether this function, whose frame (`tail`: with those of all that it called) was below `frame`,
+ * is the innermost open call. */
+HOT bool is_end_of(const struct open_call *call, uintptr_t address, uintptr_t frame, bool tail)
+{
+    return LIKELY(is_native_call(call)) &&
+           LIKELY(atomic_load_explicit(&function_of(call)->address, memory_order_relaxed) == address) &&
+           LIKELY(tail ? frame_of(call) < frame && !(is_native_call(call - 1) && frame_of(call - 1) < frame)
+                       : frame_of(call) >= frame);
 }
 
 /* The innermost call, a native one, is over. */
@@ -402,7 +425,7 @@ static __attribute__((noinline)) struct thread *prepare(struct thread *thread)
 }
 
 /* This thread, in the middle of a record until writer_end; or NULL. */
-HOT struct thread *begin(void)
+static struct thread *begin(void)
 {
     struct thread *thread = current_thread;
     if (UNLIKELY(writer_is_writing(&this_writer))) {
@@ -415,51 +438,106 @@ HOT struct thread *begin(void)
     return thread;
 }
 
+/* A function begins: `frame` is that of the call to us, `instruction` the one behind it. */
+static __attribute__((noinline)) void enter(void *address, const void *site, uintptr_t frame, const void *instruction)
+{
+    struct thread *thread = begin();
+    if (thread == NULL)
+        return;
+    const struct function *function = find_function((uintptr_t)address);
+    if (function == NULL && (function = define_function(thread, (uintptr_t)address)) == NULL)
+        goto end;
+    uint64_t here = place_of(frame, instruction);
+    if (is_native_call(thread->top - 1) && frame_of(thread->top - 1) <= frame)
+        leave_before(thread, here, site);
+    uint64_t now = record_now(thread);
+    if (thread->top == thread->end && !thread_grow(thread))
+        goto end;
+    uint8_t *record = room(thread);
+    if (record != NULL)
+        commit(thread, record, put_head(record, function, EVENT_CALL, now - thread->stream.time), now);
+    push(thread, function, site, here, now);
+end:
+    writer_end();
+}
+
+static __attribute__((noinline)) void leave(void *address, uintptr_t frame, bool tail)
+{
+    struct thread *thread = begin();
+    if (thread == NULL)
+        return;
+    struct open_call *call = thread->top - 1;
+    if (is_end_of(call, (uintptr_t)address, frame, tail))
+        put_end(thread, call, function_of(call), EVENT_RETURN, false, record_now(thread));
+    else
+        leave_other(thread, (uintptr_t)address, frame, tail);
+    writer_end();
+}
+
+/* The two fast paths call nothing, so that they need not save registers. Whatever is not as usual is
+ * done by the two functions above, from the start. */
+
+#define IS_USUAL(thread) \
+    (LIKELY(writer_begin()) && LIKELY((thread)->native))
+
 static void on_enter(void *address, void *site)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    struct thread *thread = begin();
-    if (UNLIKELY(thread == NULL))
+    const void *instruction = __builtin_return_address(0);
+    struct thread *thread = current_thread;
+    if (UNLIKELY(writer_is_writing(&this_writer))) {
+        this_writer.missed++;
         return;
-    const struct function *function = find_function((uintptr_t)address);
-    if (UNLIKELY(function == NULL) && (function = define_function(thread, (uintptr_t)address)) == NULL)
-        goto end;
-    uint64_t here = place_of(frame, __builtin_return_address(0));
-    if (is_native_call(thread->top - 1) && UNLIKELY(frame_of(thread->top - 1) <= frame))
-        leave_before(thread, here, site);
-    uint64_t now = record_now(thread);
-    if (UNLIKELY(thread->top == thread->end) && !thread_grow(thread))
-        goto end;
-    uint8_t *record = room(thread);
-    if (LIKELY(record != NULL))
-        commit(thread, record, put_head(record, function, EVENT_CALL, now - thread->stream.time), now);
-    struct open_call *call = thread->top;
-    call->code = code_of(function, site);
-    call->start = now;
-    call->since = here;
-    thread->top = call + 1;
-    thread->stream.depth++;
-end:
+    }
+    if (IS_USUAL(thread)) {
+        const struct table *in = atomic_load_explicit(&table, memory_order_acquire);
+        const struct function *function = &in->functions[hash(in, (uintptr_t)address)];
+        struct open_call *top = thread->top;
+        uint8_t *record = thread->stream.next;
+        if (LIKELY(atomic_load_explicit(&function->address, memory_order_acquire) == (uintptr_t)address) &&
+            !(is_native_call(top - 1) && UNLIKELY(frame_of(top - 1) <= frame)) &&
+            LIKELY(top != thread->end) && LIKELY((size_t)(thread->stream.end - record) >= ROOM)) {
+            uint64_t now = record_now(thread);
+            commit(thread, record, put_head(record, function, EVENT_CALL, now - thread->stream.time), now);
+            push(thread, function, site, place_of(frame, instruction), now);
+            writer_end();
+            return;
+        }
+    }
     writer_end();
+    enter(address, site, frame, instruction);
 }
 
 static void on_exit_of(void *address, void *site)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    struct thread *thread = begin();
-    if (UNLIKELY(thread == NULL))
-        return;
-    struct open_call *call = thread->top - 1;
-    const struct function *function = function_of(call);
     bool tail = __builtin_return_address(0) == site; /* jumped to, not called */
-    if (LIKELY(is_native_call(call)) &&
-        LIKELY(atomic_load_explicit(&function->address, memory_order_relaxed) == (uintptr_t)address) &&
-        LIKELY(tail ? frame_of(call) < frame && !(is_native_call(call - 1) && frame_of(call - 1) < frame)
-                    : frame_of(call) >= frame))
-        put_end(thread, call, function, EVENT_RETURN, false, record_now(thread));
-    else
-        leave_other(thread, (uintptr_t)address, frame, tail);
+    struct thread *thread = current_thread;
+    if (UNLIKELY(writer_is_writing(&this_writer))) {
+        this_writer.missed++;
+        return;
+    }
+    if (IS_USUAL(thread)) {
+        struct open_call *call = thread->top - 1;
+        if (LIKELY(is_end_of(call, (uintptr_t)address, frame, tail)) &&
+            LIKELY((size_t)(thread->stream.end - thread->stream.next) >= ROOM) && LIKELY(call->start != 0)) {
+            uint64_t now = record_now(thread);
+            uint64_t delta = now - thread->stream.time, elapsed = now - call->start;
+            uint8_t *record = thread->stream.next, *p = put_head(record, function_of(call), EVENT_RETURN, delta);
+            if (elapsed != delta) {
+                *p = WIRE_TAG(EVENT_ELAPSED, WIRE_VARINT);
+                p = wire_put_short(p + 1, elapsed);
+            }
+            commit(thread, record, p, now);
+            thread->top = call;
+            thread->stream.depth--;
+            stream_went_down(&thread->stream);
+            writer_end();
+            return;
+        }
+    }
     writer_end();
+    leave(address, frame, tail);
 }
 
 /* ---- entries ------------------------------------------------------------------------------ */
