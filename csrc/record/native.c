@@ -198,25 +198,25 @@ HOT const struct function *find_function(uintptr_t address)
  * was called from. `since` tells where the frame of the call to us was, and 16 bits of the instruction
  * behind that. (Addresses of user space have 47 or 48 bits.) */
 
-#define ADDRESS_BITS 48
-#define ADDRESS_MASK ((1ull << ADDRESS_BITS) - 1)
+#define PLACE_BITS 48
+#define PLACE_MASK ((1ull << PLACE_BITS) - 1)
 _Static_assert(sizeof(void *) == sizeof(uint64_t), "");
 
 HOT const struct function *function_of(const struct open_call *call)
 {
-    return (const struct function *)(((uint64_t)(uintptr_t)call->code & ADDRESS_MASK) - 1);
+    return (const struct function *)(((uint64_t)(uintptr_t)call->code & PLACE_MASK) - 1);
 }
 
 HOT PyCodeObject *code_of(const struct function *function, const void *site)
 {
-    return (PyCodeObject *)(((uint64_t)(uintptr_t)site << ADDRESS_BITS) + (uintptr_t)function + 1);
+    return (PyCodeObject *)(((uint64_t)(uintptr_t)site << PLACE_BITS) + (uintptr_t)function + 1);
 }
 
-HOT uintptr_t frame_of(const struct open_call *call) { return call->since & ADDRESS_MASK; }
+HOT uintptr_t frame_of(const struct open_call *call) { return call->since & PLACE_MASK; }
 
 HOT uint64_t place_of(uintptr_t frame, const void *instruction)
 {
-    return (uint64_t)(uintptr_t)instruction << ADDRESS_BITS | frame;
+    return (uint64_t)(uintptr_t)instruction << PLACE_BITS | frame;
 }
 
 #define ROOM (EVENT_HEAD_MAX + sizeof NATIVE_LEFT + 8)
@@ -357,7 +357,7 @@ static __attribute__((noinline)) void leave_before(struct thread *thread, uint64
     int error = errno;
     for (;;) {
         struct open_call *top = thread->top - 1;
-        uintptr_t frame = here & ADDRESS_MASK, there = frame_of(top);
+        uintptr_t frame = here & PLACE_MASK, there = frame_of(top);
         if (!is_native_call(top) || there > frame)
             break;
         bool inlined = there == frame && top->code == code_of(function_of(top), site) && top->since != here;

@@ -397,7 +397,7 @@ static void after_fork(void)
         return;
     for (struct thread *one = thread_next_beside(current_thread, NULL); one != NULL; one = one->next_beside) {
         add_thread(one);
-        one->defined = one->named = false;
+        one->defined = one->named = one->native = false;
         struct stream before = one->stream;
         stream_abandon(&one->stream);
         one->stream.depth = before.depth;
