@@ -18,6 +18,7 @@ ROWS = {
     "lines": "the same ten programs with --lines all",
     "c_calls": "functions in C: fib, which calls none, and a loop over len()",
     "scope": "code out of scope",
+    "native": "a native function: empty profiling functions, pytrace, uftrace",
     "lost": "events lost, flat out",
     "kernel": "kernel events: getppid in a loop, beside trace-cmd; events lost (as root)",
     "start": "time that a recording adds to the start and end of a program",

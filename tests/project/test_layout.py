@@ -18,12 +18,12 @@ PYTHON_SOURCES = sorted(
 
 # what | its sign in a C source | the files that may have it
 C_RULES = {
-    "atomics": (r"\b_Atomic\b|\batomic_\w+|\bstdatomic\.h|\b__(atomic|sync)_\w+", r"ring/ring(_abi)?\.[ch]"),
+    "atomics": (r"\b_Atomic\b|\batomic_\w+|\bstdatomic\.h|\b__(atomic|sync)_\w+", r"ring/ring(_abi)?\.[ch]|record/(writers|native|thread)\.[ch]"),
     "the ring's layout": (
         r"ring/ring_abi\.h|\bring_header\b|\bchunk_header\b|(->|\.)header->|stream\.chunk\b",
         r"ring/\w+\.[ch]",
     ),
-    "Python": (r"\bPython\.h\b|\bPy_\w+|\bPyObject\b", r"record/(?!session)\w+\.[ch]"),
+    "Python": (r"\bPython\.h\b|\bPy_\w+|\bPyObject\b", r"record/(?!session|got|writers)\w+\.[ch]"),
     "the interpreter's inside": (
         r"\binternal/pycore_\w+\.h|\bPy_BUILD_CORE\b",
         r"record/(pycompat|python3\w+)\.h",
