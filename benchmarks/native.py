@@ -1,7 +1,7 @@
 """What a native call and its return cost, over empty __cyg_profile_func_*; and under uftrace.
 
-The same C function is called from Python by pytrace --native and without, and from a program of C by
-`uftrace record` and without, in turns.
+The same C function is called from Python by pytrace --native and without, and from a program of C
+by `uftrace record` and without, in turns.
 """
 
 import os
@@ -49,7 +49,14 @@ def rows(options: Options) -> list[Row]:
         "empty, in C": [str(program), str(count)],
     }
     if shutil.which("uftrace"):
-        commands["uftrace, in C"] = ["uftrace", "record", "--no-libcall", "--no-event", str(program), str(count)]
+        commands["uftrace, in C"] = [
+            "uftrace",
+            "record",
+            "--no-libcall",
+            "--no-event",
+            str(program),
+            str(count),
+        ]
     else:
         say("uftrace is not installed")
     best = dict.fromkeys(commands, float("inf"))

@@ -17,17 +17,14 @@ _LEGACY_ESCAPES = {
     "$SP$": "@", "$BP$": "*", "$RF$": "&", "$LT$": "<", "$GT$": ">", "$LP$": "(", "$RP$": ")", "$C$": ",",
 }  # fmt: skip
 _LEGACY_UNICODE = re.compile(r"\$u([0-9a-f]{1,6})\$")
-_CLONE = re.compile(r"^(.*?)((?:\.(?:constprop|isra|part|cold|lto_priv|llvm)[.\w]*)+)$")
 
 
 def demangled(name: str) -> str:
     """The name as it is, if it is not one of C++ or Rust, or cannot be read."""
     if len(name) > NAME_MOST:
         return name
-    if clone := _CLONE.match(name):  # made by the compiler: name.constprop.0
-        return f"{demangled(clone[1])} [{clone[2][1:]}]" if clone[1][:2] in ("_Z", "_R") else name
     if name.startswith("_R"):
-        return _rust(name) or name
+        return _rust(name.partition(".")[0]) or name
     if name.startswith("_Z"):
         plain = _cpp(name)
         if plain is None:
@@ -72,7 +69,9 @@ def _legacy_rust(name: str) -> str:
     name = _LEGACY_HASH.sub("", name)
     for written, meant in _LEGACY_ESCAPES.items():
         name = name.replace(written, meant)
-    name = _LEGACY_UNICODE.sub(lambda found: chr(int(found[1], 16) if int(found[1], 16) < 0x110000 else 63), name)
+    name = _LEGACY_UNICODE.sub(
+        lambda found: chr(int(found[1], 16) if int(found[1], 16) < 0x110000 else 63), name
+    )
     return re.sub(r"(^|::)_(?=[<&*(\[])", r"\1", name).replace("..", "::")
 
 

@@ -71,7 +71,7 @@ def compressor(level: int) -> ZstdCompressor:
 
 
 def name_native(codes: "list[CodeRow]") -> None:
-    """Puts their names into the rows of native functions, from the files of their shared objects."""
+    """Puts their names into the rows of native functions."""
     objects: dict[tuple[str, str], list[int]] = {}  # indexes of rows
     for index, code in enumerate(codes):
         if code.object is not None and code.address is not None:

@@ -140,8 +140,8 @@ class ElfFile:
 
 
 def function_names(path: str, build_id: bytes, addresses: Iterable[int]) -> dict[int, str]:
-    """The demangled names of the functions at these addresses of a shared object. Those that have no
-    name are left out, and all of them if the file is not the one with this build id any more."""
+    """The demangled names of the functions at these addresses of a shared object. Those that have
+    no name are left out, and all of them if the file is not the one with this build id any more."""
     wanted = set(addresses)
     found: dict[int, bytes] = {}
     for source, kinds in _sources(path, build_id):

@@ -130,7 +130,7 @@ def read_pids(text: str) -> list[int]:
 
 
 def read_native(text: str) -> str:
-    """"": off; "all", or paths."""
+    """ "": off; "all", or paths."""
     match text.strip().lower():
         case "all" | "1" | "true" | "yes" | "on":
             return "all"

@@ -378,7 +378,7 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
     p = define_text(p, 3, code->co_qualname, QUALNAME_MAX);
     uint8_t *file = wire_open(p, 4);
     size_t file_size = file_name((char *)file, FILE_NAME_MAX, code);
-    bool mine = codes_is_mine((const char *)file); /* before its length takes the place of its NUL */
+    bool mine = codes_is_mine((const char *)file); /* its length will take its NUL's place */
     p = wire_close(file, file + file_size);
     p = event_put(p, 5, (uint32_t)code->co_firstlineno);
     for (int i = 0; i < count; i++) {

@@ -45,7 +45,7 @@ static struct object **objects; /* pages; an object stays where it is */
 static size_t object_count, object_room;
 static char **chosen;           /* NULL-terminated; empty: all */
 static uint64_t looks;
-static _Atomic uint64_t loads;  /* how many objects had been loaded at the last look, and unloaded */
+static _Atomic uint64_t loads;  /* objects loaded and unloaded until the last look */
 
 static struct object *find_object(uintptr_t address)
 {
@@ -194,9 +194,9 @@ HOT const struct function *find_function(uintptr_t address)
 
 /* ---- open calls --------------------------------------------------------------------------- */
 
-/* `code` of a native call is its function, with the lowest bit set, and 16 bits of the place that it
- * was called from. `since` tells where the frame of the call to us was, and 16 bits of the instruction
- * behind that. (Addresses of user space have 47 or 48 bits.) */
+/* `code` of a native call is its function, with the lowest bit set, and 16 bits of the place that
+ * it was called from. `since` tells where the frame of the call to us was, and 16 bits of the
+ * instruction behind that. (Addresses of user space have 47 or 48 bits.) */
 
 #define PLACE_BITS 48
 #define PLACE_MASK ((1ull << PLACE_BITS) - 1)
@@ -369,8 +369,8 @@ static __attribute__((noinline)) void leave_before(struct thread *thread, uint64
 }
 
 /* A function ends that is not the innermost call, or does not seem to be: calls above it were left,
- * or its beginning was not recorded. `tail`: its frame was gone before it said so, and the frames of
- * all that it called were below. */
+ * or its beginning was not recorded. `tail`: its frame was gone before it said so, and the frames
+ * of all that it called were below. */
 static __attribute__((noinline)) void leave_other(struct thread *thread, uintptr_t address, uintptr_t frame, bool tail)
 {
     struct open_call *call = NULL, *near = NULL;
@@ -474,8 +474,7 @@ static __attribute__((noinline)) void leave(void *address, uintptr_t frame, bool
     writer_end();
 }
 
-/* The two fast paths call nothing, so that they need not save registers. Whatever is not as usual is
- * done by the two functions above, from the start. */
+/* The fast paths. Whatever is not as usual is done by the two functions above, from the start. */
 
 #define IS_USUAL(thread) \
     (LIKELY(writer_begin()) && LIKELY((thread)->native))

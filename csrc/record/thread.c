@@ -102,8 +102,8 @@ uint8_t *thread_put_lost(struct thread *thread, uint8_t *p, uint64_t now)
  * So a thread that claims a chunk in a ring that is well in use seals the chunks of threads that
  * have been idle for longest. Such a thread claims another chunk with its next record. The threads
  * stand in a queue; one that has recorded something since it was put there goes to its end once
- * more. All of it runs under threads_lock, because a thread ends without the GIL. Others' chunks are
- * sealed under the GIL, which a thread holds while it writes a record, or while writers are
+ * more. All of it runs under threads_lock, because a thread ends without the GIL. Others' chunks
+ * are sealed under the GIL, which a thread holds while it writes a record, or while writers are
  * paused. */
 static struct thread *oldest, *newest;
 static size_t held; /* how many they are */
@@ -493,7 +493,7 @@ bool threads_close(void)
     bool before = lock_threads(), all;
     writers_none();
     while (!(all = close_all(&pauses)) && waits-- > 0) {
-        pthread_mutex_unlock(&threads_lock); /* a thread may wait for it in the middle of a record */
+        pthread_mutex_unlock(&threads_lock); /* others wait for it in the middle of a record */
         nanosleep(&pause, NULL);
         pthread_mutex_lock(&threads_lock);
     }

@@ -62,7 +62,7 @@ struct thread {
     struct open_call *top;          /* one behind the innermost */
     struct open_call *calls, *end;  /* `first`, or memory of their own; calls[0] is a sentinel */
     struct stream stream;
-    struct record_writer *writer;          /* the thread of the operating system that writes to it */
+    struct record_writer *writer;   /* the thread of the operating system that writes to it */
     struct tasks *tasks;            /* see task.h; NULL: none has run yet */
     struct thread *next, **previous; /* all threads of the process */
     struct thread *older, *newer;   /* queue of threads that hold a chunk; threads_share_chunks */

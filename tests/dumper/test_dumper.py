@@ -179,8 +179,11 @@ def test_definitions_become_rows(tmp_path: Path) -> None:
             "python",
             1,
             '["self", "total", "\ufffd"]',
+            None,
+            None,
+            None,
         ),
-        (1, 3, "builtins", "len", "", 0, "[]", 0, "c", 0, "[]"),
+        (1, 3, "builtins", "len", "", 0, "[]", 0, "c", 0, "[]", None, None, None),
     ]
     assert rows(ring.database, "SELECT * FROM type") == [
         (1, 2, "app.Point", '["x", "y"]', None),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytracer.dumper.definitions import DecodeError, DefinitionRows, decode
+from pytracer.dumper.definitions import CodeRow, DecodeError, DefinitionRows, decode
 
 from records import Google, generate
 from shared import Shared
@@ -88,7 +88,9 @@ def expected(messages: Any) -> DefinitionRows:
             three = text(code.module), text(code.func), text(code.file)
             language = enumerated(code, "language")
             more = code.flags, language, code.mine, variables
-            rows.codes.append((code.number, *three, code.line, names, *more))
+            place = text(code.file), code.build_id.hex(), code.address & (1 << 63) - 1
+            native = place if language == "native" else (None, None, None)
+            rows.codes.append(CodeRow(code.number, *three, code.line, names, *more, *native))
         elif kind == "type":
             type = definition.type
             rows.types.append((type.number, text(type.name), shown(type.field), shown(type.attribute)))

@@ -207,6 +207,7 @@ def test_regular_expressions_mean_the_same_in_every_patch_release() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
+    texts = [(file, re.sub(r"[Cc]\+\+", "", text)) for file, text in texts]  # the language
     assert [(file, text) for file, text in texts if re.search(r"[*+?}]\+|\(\?>", text)] == []
 
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+
 from native_libraries import INSTRUMENTED, compiled, counted, function_names, make
 from recording import PYTRACE, Event, Record, Recording, environment, read
 from shared import Shared
@@ -33,7 +34,9 @@ def program(record: Record, folder: Path):
     """program(source, *options): records a script that has the library as `lib`."""
 
     def recorded(source: str, *options: str, **more: object) -> Recording:
-        return record(HEAD.format(library=str(folder / "libnative.so")) + source, *(options or ["--native"]), **more)
+        return record(
+            HEAD.format(library=str(folder / "libnative.so")) + source, *(options or ["--native"]), **more
+        )
 
     return recorded
 
@@ -52,7 +55,9 @@ def threads(events: list[Event]) -> list[list[Event]]:
 def sql(recording: Recording, query: str) -> list[int]:
     """The first row's numbers."""
     command = [*PYTRACE, "sql", str(recording.database), query, "--format", "csv"]
-    done = subprocess.run(command, cwd=recording.database.parent, env=environment(), check=True, capture_output=True)
+    done = subprocess.run(
+        command, cwd=recording.database.parent, env=environment(), check=True, capture_output=True
+    )
     return [int(each) for each in done.stdout.decode().splitlines()[-1].split(",")]
 
 
@@ -75,8 +80,15 @@ lib.run_threads(5, ctypes.c_long(3))
 
 def test_each_call_and_return_with_its_name_and_depth(program, folder: Path) -> None:
     recording = program(PLAIN)
-    expected = sorted(map(str, [[(t.begins, t.depth, sorted(t.names)) for t in one] for one in counted(
-        recording.script, folder)]))
+    expected = sorted(
+        map(
+            str,
+            [
+                [(t.begins, t.depth, sorted(t.names)) for t in one]
+                for one in counted(recording.script, folder)
+            ],
+        )
+    )
     names = function_names(folder / "libnative.so")
     same = {name: sorted(group) for group in names.values() for name in group}
     made = []
@@ -274,9 +286,13 @@ helper.join()
         "--buffer-size",
         "1MiB",
     )
-    (made,) = sql(recording, "SELECT count(*) - sum(kind = 'lost') FROM event WHERE layer = 'native' OR kind = 'lost'")
+    (made,) = sql(
+        recording, "SELECT count(*) - sum(kind = 'lost') FROM event WHERE layer = 'native' OR kind = 'lost'"
+    )
     (lost,) = sql(recording, "SELECT lost FROM run")
-    (python,) = sql(recording, "SELECT count(*) FROM event WHERE func IN ('work', 'python') AND layer = 'python'")
+    (python,) = sql(
+        recording, "SELECT count(*) FROM event WHERE func IN ('work', 'python') AND layer = 'python'"
+    )
     work = 2 + 40 * (2 + 2 * (2 + 2 + 2 + 2))  # chain, and of each round hidden, leaf, stores, leaf
     assert python <= 2 * 20001
     assert made + python + lost >= 3 * (2 + 200 * work) + 2 * 20001
@@ -342,7 +358,9 @@ def test_killed_in_the_middle(tmp_path: Path, folder: Path) -> None:
     )
     database = tmp_path / "traces.sqlite"
     command = [*PYTRACE, "-q", "-o", str(database), "--native", "--max-size", "50MB", str(script)]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True) as started:
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True
+    ) as started:
         assert started.stdout is not None
         assert started.stdout.readline() == "ready\n"
         started.send_signal(signal.SIGKILL)
@@ -412,7 +430,10 @@ def test_counts_as_uftrace_has_them(program, folder: Path, tmp_path: Path) -> No
     command = ["uftrace", "record", "--force", "--no-libcall", "-d", str(data), sys.executable, str(script)]
     subprocess.run(command, check=True, env=environment())
     report = subprocess.run(
-        ["uftrace", "report", "-d", str(data), "-f", "call", "--demangle=full"], check=True, capture_output=True, text=True
+        ["uftrace", "report", "-d", str(data), "-f", "call", "--demangle=full"],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     expected = {}
     for line in report.stdout.splitlines()[2:]:
