@@ -5,6 +5,7 @@ import sys
 from .option_values import (
     KERNEL_ALONE,
     KERNEL_GROUPS,
+    are_shared_objects,
     read_attributes,
     read_buffer_size,
     read_c_calls,
@@ -91,6 +92,7 @@ SETTINGS = {
             read_native,
             "also functions compiled with -finstrument-functions: of all, or of these files and folders",
             alone="all",
+            accepts=are_shared_objects,
             files=True,
         ),
         Option(

@@ -127,6 +127,18 @@ def read_pids(text: str) -> list[int]:
     if not all(word.isascii() and word.isdigit() and 0 < int(word) < 1 << 22 for word in words):
         raise ValueError("the number of a process is expected, or several with commas between them")
     return list(map(int, words))
+def are_shared_objects(word: str) -> bool:
+    """Whether these paths, joined by colons, are files that no Python runs. A folder may be the
+    program."""
+    paths = [path for path in word.split(":") if path]
+    for path in paths:
+        try:
+            with open(os.path.expanduser(path), "rb") as file:
+                if file.read(4) != b"\x7fELF":
+                    return False
+        except (OSError, ValueError):
+            return False
+    return bool(paths)
 
 
 def read_native(text: str) -> str:

@@ -26,10 +26,14 @@ class Option:
     alone: the text that the flag alone stands for; None: a value has to follow. several: the value
     is choices, and words of other forms, with commas between them. files: whether files, or
     folders, are expected. without: flags that exclude this one. act: replaces the
+    alone: the text that the flag alone stands for; None: a value has to follow. accepts: whether
+    a word behind such a flag is its value; the choices are. files: whether
+    files, or folders, are expected. without: flags that exclude this one. act: replaces the
     command: it makes a text to print from the command and the value.
     """
 
     __slots__ = (
+        "accepts",
         "act",
         "alone",
         "choices",
@@ -56,6 +60,7 @@ class Option:
         choices: tuple[str, ...] = (),
         alone: str | None = None,
         several: bool = False,
+        accepts: "Callable[[str], bool]" = lambda word: False,
         files: bool = False,
         without: tuple[str, ...] = (),
         act: "Callable[[CliCommand, Any], str] | None" = None,
@@ -64,6 +69,7 @@ class Option:
         self.default, self.read, self.help = default, read, help
         self.several = several
         self.choices, self.alone, self.files, self.without, self.act = choices, alone, files, without, act
+        self.accepts = accepts
 
     @property
     def key(self) -> str:
@@ -197,6 +203,8 @@ def parse(command: CliCommand, words: list[str]) -> "tuple[dict[str, Any], list[
             )
         if option.alone is not None and not equals:
             value = rest.pop(0) if rest and option.takes(rest[0]) else option.alone
+            follows = bool(rest) and (rest[0] in option.choices or option.accepts(rest[0]))
+            value = rest.pop(0) if follows else option.alone
             given[option.name] = option.convert(value, flag)
         elif option.metavar:
             if not equals and (not rest or rest[0].partition("=")[0] in by_flag):

@@ -698,7 +698,12 @@ int native_choose(char **paths)
     their_dlsym[0] = (struct got_change){"dlsym", (void *)(uintptr_t)dlsym};
     if (theirs[0].to == NULL || theirs[1].to == NULL || !dladdr(theirs[0].to, &enter) ||
         !dladdr((void *)(uintptr_t)getpid, &other) || enter.dli_fbase != other.dli_fbase) {
-        PyErr_SetString(PyExc_RuntimeError, "pytrace: --native: the program has a __cyg_profile_func_enter of its own");
+        PyErr_SetString(PyExc_RuntimeError, "--native: the program has a __cyg_profile_func_enter of its own");
+        return -1;
+    }
+    int error = writers_prepare();
+    if (error < 0) {
+        PyErr_Format(PyExc_RuntimeError, "--native: the kernel does not allow membarrier: %s", strerror(-error));
         return -1;
     }
     if (!prepared && pthread_atfork(NULL, NULL, in_child) != 0) {
@@ -710,22 +715,15 @@ int native_choose(char **paths)
     return 0;
 }
 
-int native_begin(void)
+void native_begin(void)
 {
     if (!recorder.native)
-        return 0;
-    int error = writers_free();
-    if (error < 0) {
-        recorder.native = false;
-        errno = -error;
-        PyErr_Format(PyExc_OSError, "pytrace: --native needs membarrier: %s", strerror(errno));
-        return -1;
-    }
+        return;
+    writers_free();
     atomic_store_explicit(&loads, 0, memory_order_relaxed);
     bool before = thread_begin_writing();
     look();
     thread_end_writing(before);
-    return 0;
 }
 
 void native_end(void)

@@ -26,8 +26,8 @@
 /* Chooses the objects: absolute paths of files and folders; empty: all. Nothing is recorded before
  * native_begin. 0, or -1 with a Python exception. */
 int native_choose(char **paths);
-/* Begins to record. 0, or -1 with a Python exception. */
-int native_begin(void);
+/* Begins to record, if native functions are to be recorded. */
+void native_begin(void);
 /* Takes all entries back. */
 void native_end(void);
 /* The calls from `call` on are over; all above it, too. Those of Python are only forgotten. Returns

@@ -610,10 +610,7 @@ static int on_gate(PyObject *self, PyFrameObject *frame, int what, PyObject *arg
 {
     if (what != PyTrace_CALL || !recorder.on || hook_in_site(compat_current_frame()))
         return 0;
-    if (native_begin() < 0) {
-        PyErr_Clear();
-        return 0;
-    }
+    native_begin();
     compat_thread_state()->c_profilefunc = on_profile;
     return on_profile(self, frame, what, arg);
 }
@@ -628,13 +625,12 @@ static int install(bool gate)
     audited = true;
     watch_setprofile();
     PyThreadState *here = PyThreadState_Get();
-    if (!gate && native_begin() < 0)
-        return -1;
     if (gate) {
         here->c_profilefunc = on_gate;
         update_tracing(here);
         return 0;
     }
+    native_begin();
     for (PyThreadState *state = PyInterpreterState_ThreadHead(here->interp); state != NULL;
          state = PyThreadState_Next(state))
         set_profile(state);

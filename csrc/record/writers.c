@@ -14,16 +14,17 @@ static int command = MEMBARRIER_CMD_PRIVATE_EXPEDITED;
 
 static int membarrier(int what) { return (int)syscall(SYS_membarrier, what, 0, 0); }
 
-int writers_free(void)
+int writers_prepare(void)
 {
     if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) < 0) { /* before Linux 4.14 */
         command = MEMBARRIER_CMD_GLOBAL;
         if (membarrier(command) < 0)
             return -errno;
     }
-    atomic_store_explicit(&writers_mode, WRITERS_FREE, memory_order_release);
     return 0;
 }
+
+void writers_free(void) { atomic_store_explicit(&writers_mode, WRITERS_FREE, memory_order_release); }
 
 void writers_pause(void)
 {

@@ -61,9 +61,10 @@ static inline __attribute__((always_inline)) void writer_end(void)
     atomic_store_explicit(&this_writer.writing, false, memory_order_release);
 }
 
-/* From now on records may be written without the GIL. 0, or a negative errno: the kernel has no
- * membarrier. */
-int writers_free(void);
+/* To be called before writers_free. 0, or a negative errno: the kernel has no membarrier. */
+int writers_prepare(void);
+/* From now on records may be written without the GIL. */
+void writers_free(void);
 /* To be called with the lock of threads; does nothing in WRITERS_NONE. */
 void writers_pause(void);
 void writers_resume(void);

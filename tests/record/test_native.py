@@ -227,10 +227,22 @@ def test_dlsym_still_knows_who_asks(program) -> None:
 def test_only_the_chosen_objects(program, folder: Path, tmp_path: Path) -> None:
     library = compiled(PLUGIN % 5, tmp_path / "libplugin.so", *INSTRUMENTED[:3])
     source = f"lib.loads({os.fsencode(library)!r}, b'plugin', 1)"
-    recording = program(source, f"--native={library}")
+    recording = program(source, "--native", str(library))
     assert {event.module for event in native(recording)} == {"libplugin.so"}
     recording = program(source, f"--native={folder}")
     assert {event.module for event in native(recording)} == {"libnative.so"}
+
+
+def test_a_program_that_profiles_itself_keeps_its_functions(folder: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("print('run')")
+    changes = {"LD_PRELOAD": str(folder / "counter.so"), "NATIVE_COUNTS": str(tmp_path / "counts")}
+    done = subprocess.run(
+        [*PYTRACE, "--native", str(script)], cwd=tmp_path, env=environment(**changes), capture_output=True
+    )
+    assert done.returncode == 2
+    assert b"the program has a __cyg_profile_func_enter of its own" in done.stderr
+    assert done.stdout == b""
 
 
 # ---- names ---------------------------------------------------------------------------------------
