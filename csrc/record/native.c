@@ -35,7 +35,7 @@ static void *new_pages(size_t size)
 struct object {
     uintptr_t start, end;
     uintptr_t bias; /* what its addresses in memory have more than those in its file */
-    uint64_t seen;  /* the number of the last look that found it */
+    bool chosen;    /* in this recording */
     uint8_t build_id[GOT_BUILD_ID_MAX];
     size_t build_id_size;
     char path[PATH_MAX];
@@ -44,7 +44,8 @@ struct object {
 static struct object **objects; /* pages; an object stays where it is */
 static size_t object_count, object_room;
 static char **chosen;           /* NULL-terminated; empty: all */
-static uint64_t looks;
+static uintptr_t *looked_at;    /* pages: the headers of all objects that were looked at */
+static size_t looked_count, looked_room;
 static _Atomic uint64_t loads;  /* objects loaded and unloaded until the last look */
 
 static struct object *find_object(uintptr_t address)
@@ -620,7 +621,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *unused)
         memcpy(object->build_id, id, sizeof id);
         strcpy(object->path, path);
     }
-    object->seen = looks;
+    object->chosen = true;
     got_change(info, ours, 2);
     return 0;
 }
@@ -632,14 +633,46 @@ static int count_loads(struct dl_phdr_info *info, size_t size, void *count)
     return 1; /* the first one tells for all */
 }
 
-static int look_at_all(struct dl_phdr_info *info, size_t size, void *began)
+/* Whether the object has been looked at; from now on it has. Programs load hundreds of objects, one
+ * after the other. */
+static bool was_looked_at(const struct dl_phdr_info *info)
 {
-    if (!*(bool *)began) {
-        *(bool *)began = true;
-        looks++;
+    uintptr_t headers = (uintptr_t)info->dlpi_phdr;
+    for (size_t i = 0; i < looked_count; i++)
+        if (looked_at[i] == headers)
+            return true;
+    if (looked_count == looked_room) {
+        size_t larger = looked_room ? looked_room * 2 : 512;
+        uintptr_t *room = new_pages(larger * sizeof *room);
+        if (room == NULL)
+            return false;
+        if (looked_room)
+            memcpy(room, looked_at, looked_count * sizeof *room);
+        looked_at = room;
+        looked_room = larger;
     }
+    looked_at[looked_count++] = headers;
+    return false;
+}
+
+static int look_at_new(struct dl_phdr_info *info, size_t size, void *unused)
+{
     pthread_mutex_lock(&lock);
-    look_at(info, size, NULL);
+    if (!was_looked_at(info))
+        look_at(info, size, unused);
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+/* Another thread may have looked at an object while the linker was still filling its table in. */
+static int look_again(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    uintptr_t start, end;
+    (void)size, (void)unused;
+    pthread_mutex_lock(&lock);
+    const struct object *object = got_range(info, &start, &end) ? find_object(start) : NULL;
+    if (object != NULL && object->chosen)
+        got_change(info, ours, 2);
     pthread_mutex_unlock(&lock);
     return 0;
 }
@@ -647,12 +680,19 @@ static int look_at_all(struct dl_phdr_info *info, size_t size, void *began)
 /* Finds the objects that have been loaded since the last look. */
 static void look(void)
 {
-    uint64_t now = 0;
-    bool began = false;
+    uint64_t now = 0, before = atomic_load_explicit(&loads, memory_order_relaxed);
     dl_iterate_phdr(count_loads, &now);
-    if (now != 0 && now == atomic_load_explicit(&loads, memory_order_relaxed))
+    if (now != 0 && now == before) {
+        if (object_count)
+            dl_iterate_phdr(look_again, NULL);
         return;
-    dl_iterate_phdr(look_at_all, &began);
+    }
+    if (now == 0 || now >> 32 != before >> 32) { /* what was unloaded may have come again */
+        pthread_mutex_lock(&lock);
+        looked_count = 0;
+        pthread_mutex_unlock(&lock);
+    }
+    dl_iterate_phdr(look_at_new, NULL);
     atomic_store_explicit(&loads, now, memory_order_relaxed);
 }
 
@@ -678,8 +718,11 @@ static int take_back(struct dl_phdr_info *info, size_t size, void *unused)
     if (!got_range(info, &start, &end) || ((uintptr_t)on_enter >= start && (uintptr_t)on_enter < end))
         return 0;
     got_change(info, their_dlsym, 1);
-    if (find_object(start) != NULL)
+    struct object *object = find_object(start);
+    if (object != NULL) {
+        object->chosen = false;
         got_change(info, theirs, 2);
+    }
     return 0;
 }
 
@@ -720,7 +763,7 @@ void native_begin(void)
     if (!recorder.native)
         return;
     writers_free();
-    atomic_store_explicit(&loads, 0, memory_order_relaxed);
+    atomic_store_explicit(&loads, UINT64_MAX, memory_order_relaxed); /* all are new */
     bool before = thread_begin_writing();
     look();
     thread_end_writing(before);
