@@ -75,11 +75,9 @@ struct table {
     _Alignas(64) struct function functions[];
 };
 
-static struct {
-    struct table table;
-    struct function none[2];
-} no_table = {.table = {.shift = 63, .size = 2}};
-static _Atomic(struct table *) table = &no_table.table;
+#define FIRST_FUNCTIONS 512
+
+static _Atomic(struct table *) table; /* made before the first entry leads here */
 
 HOT size_t hash(const struct table *in, uintptr_t address)
 {
@@ -119,7 +117,7 @@ static bool renew_table(size_t size, uintptr_t start, uintptr_t end)
         return false;
     renewed->size = size;
     renewed->shift = 64u - (unsigned)__builtin_ctzll(size);
-    for (size_t i = 0; i < old->size; i++) {
+    for (size_t i = 0; old != NULL && i < old->size; i++) {
         uintptr_t address = atomic_load_explicit(&old->functions[i].address, memory_order_relaxed);
         if (address && (address < start || address >= end))
             copy_function(renewed, &old->functions[i]);
@@ -127,8 +125,6 @@ static bool renew_table(size_t size, uintptr_t start, uintptr_t end)
     atomic_store_explicit(&table, renewed, memory_order_release);
     return true;
 }
-
-#define FIRST_FUNCTIONS 512
 
 /* Defines a function, and puts it into the table; NULL: there is no room now. With the lock. */
 static const struct function *define(uintptr_t address)
@@ -138,7 +134,7 @@ static const struct function *define(uintptr_t address)
     if (atomic_load_explicit(&place->address, memory_order_relaxed))
         return place;
     if (in->used * 2 >= in->size) {
-        if (!renew_table(in->size * 2 > FIRST_FUNCTIONS ? in->size * 2 : FIRST_FUNCTIONS, 0, 0))
+        if (!renew_table(in->size * 2, 0, 0))
             return NULL;
         in = atomic_load_explicit(&table, memory_order_relaxed);
         place = place_in(in, address);
@@ -749,7 +745,7 @@ int native_choose(char **paths)
         PyErr_Format(PyExc_RuntimeError, "--native: the kernel does not allow membarrier: %s", strerror(-error));
         return -1;
     }
-    if (!prepared && pthread_atfork(NULL, NULL, in_child) != 0) {
+    if (!prepared && (!renew_table(FIRST_FUNCTIONS, 0, 0) || pthread_atfork(NULL, NULL, in_child) != 0)) {
         PyErr_NoMemory();
         return -1;
     }

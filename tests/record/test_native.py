@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from native_libraries import INSTRUMENTED, compiled, counted, function_names, make
+from native_libraries import INSTRUMENTED, SUPPORT, compiled, counted, function_names, make
 from recording import PYTRACE, Event, Record, Recording, environment, read
 from shared import Shared
 
@@ -189,6 +189,22 @@ lib.leaf(1)
     (main,) = [event for event in recording.of("call") if event.func == "<module>"]
     assert leaf.depth == main.depth + 1
     assert max(event.depth for event in events) == main.depth + 3
+
+
+@pytest.mark.skipif(shutil.which("clang++") is None, reason="clang is not installed")
+def test_calls_left_by_exceptions_are_closed_and_marked(
+    program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With clang, a function that throws does not tell that it ends."""
+    monkeypatch.setenv("CXX", "clang++")
+    flags = ["-O2", "-g", "-finstrument-functions-after-inlining"]
+    library = compiled(SUPPORT / "native_library.cpp", tmp_path / "libclang.so", *flags)
+    recording = program(f"ctypes.CDLL({str(library)!r}).throws(3)")
+    ends = [event for event in native(recording) if "Order::total" in event.func]
+    assert [event.kind for event in ends] == ["call", "return", *["call", "exception"] * 2]
+    assert {event.value for event in ends if event.kind == "exception"} == {LEFT}
+    assert len({event.depth for event in ends}) == 1
+    assert native(recording)[-1].func == "throws"
 
 
 # ---- libraries that come later -------------------------------------------------------------------
