@@ -266,7 +266,8 @@ def test_a_program_that_profiles_itself_keeps_its_functions(folder: Path, tmp_pa
 
 def test_names_from_a_separate_file(program, tmp_path: Path) -> None:
     library = compiled(
-        "__attribute__((noinline)) static int inside(int x) { return x * 3; }\nint plugin(int x) { return inside(x); }\n",
+        "__attribute__((noinline)) static int inside(int x) { return x * 3; }\n"
+        "int plugin(int x) { return inside(x); }\n",
         tmp_path / "libplugin.so",
         "-O1",
         "-g",
