@@ -30,6 +30,7 @@
 #define PYTRACE_C_CALLS_H
 
 #include "record/hook.h"
+#include "record/native.h"
 
 /* A function in C. Its info has no code object. */
 struct c_function {
@@ -77,10 +78,13 @@ HOT void c_calls_enter(struct thread *thread, const PyCodeObject *code, struct c
 HOT void c_calls_leave(struct thread *thread, const PyCodeObject *code, enum event_kind kind, uint64_t now)
 {
     struct open_call *call = thread->top - 1;
+    while (UNLIKELY(is_native_call(call))) /* left by longjmp or an exception of C++ */
+        call--;
     if (!call_is_of_c(call) || call->caller != code)
         return; /* its beginning was not recorded */
     struct c_function *function = (struct c_function *)((uintptr_t)call->code & ~(uintptr_t)CALL_OF_C);
-    hook_leave(thread, call, &function->info, kind, NULL, NULL, false, now);
+    bool depth_changed = UNLIKELY(call + 1 < thread->top) && native_leave_all(thread, call + 1, now);
+    hook_leave(thread, call, &function->info, kind, NULL, NULL, depth_changed, now);
 }
 
 #endif

@@ -191,8 +191,8 @@ HOT const struct function *find_function(uintptr_t address)
 
 /* ---- open calls --------------------------------------------------------------------------- */
 
-/* `code` of a native call is its function, with the lowest bit set, and 16 bits of the place that
- * it was called from. `since` tells where the frame of the call to us was, and 16 bits of the
+/* `code` of a native call is its function, marked, and 16 bits of the address that it was called
+ * from. `place` tells where the frame of the call to us was, and 16 bits of the
  * instruction behind that. (Addresses of user space have 47 or 48 bits.) */
 
 #define PLACE_BITS 48
@@ -201,15 +201,15 @@ _Static_assert(sizeof(void *) == sizeof(uint64_t), "");
 
 HOT const struct function *function_of(const struct open_call *call)
 {
-    return (const struct function *)(((uint64_t)(uintptr_t)call->code & PLACE_MASK) - 1);
+    return (const struct function *)(((uint64_t)(uintptr_t)call->code & PLACE_MASK) - CALL_OF_NATIVE);
 }
 
 HOT PyCodeObject *code_of(const struct function *function, const void *site)
 {
-    return (PyCodeObject *)(((uint64_t)(uintptr_t)site << PLACE_BITS) + (uintptr_t)function + 1);
+    return (PyCodeObject *)(((uint64_t)(uintptr_t)site << PLACE_BITS) + (uintptr_t)function + CALL_OF_NATIVE);
 }
 
-HOT uintptr_t frame_of(const struct open_call *call) { return call->since & PLACE_MASK; }
+HOT uintptr_t frame_of(const struct open_call *call) { return call->place & PLACE_MASK; }
 
 HOT uint64_t place_of(uintptr_t frame, const void *instruction)
 {
@@ -248,7 +248,7 @@ HOT void push(struct thread *thread, const struct function *function, const void
     struct open_call *call = thread->top;
     call->code = code_of(function, site);
     call->start = now;
-    call->since = here;
+    call->place = here;
     thread->top = call + 1;
     thread->stream.depth++;
 }
@@ -357,7 +357,7 @@ static __attribute__((noinline)) void leave_before(struct thread *thread, uint64
         uintptr_t frame = here & PLACE_MASK, there = frame_of(top);
         if (!is_native_call(top) || there > frame)
             break;
-        bool inlined = there == frame && top->code == code_of(function_of(top), site) && top->since != here;
+        bool inlined = there == frame && top->code == code_of(function_of(top), site) && top->place != here;
         if (inlined || !same_stack(thread, there, frame))
             break;
         put_end(thread, top, function_of(top), EVENT_EXCEPTION, false, now);
@@ -398,7 +398,7 @@ static __attribute__((noinline)) void leave_other(struct thread *thread, uintptr
             return;
         call = thread->top++;
         call->code = code_of(function, NULL);
-        call->start = call->since = 0;
+        call->start = call->place = 0;
         thread->stream.depth++;
     }
     put_end(thread, call, function, EVENT_RETURN, depth_changed, now);

@@ -25,8 +25,7 @@ struct open_call {
     void *lines;     /* see lines.c: belongs to this place, whatever call is in it; or NULL */
 };
 
-/* Marks of calls that are not Python's, added to the address in `code`, which is then none of a code
- * object. */
+/* Marks of calls that are not Python's, added to the address in `code`. */
 #define CALL_OF_C 1
 #define CALL_OF_NATIVE 2
 

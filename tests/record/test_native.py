@@ -191,6 +191,52 @@ lib.leaf(1)
     assert max(event.depth for event in events) == main.depth + 3
 
 
+def test_between_calls_of_functions_in_c(program, tmp_path: Path) -> None:
+    """Native functions nest below the C function that calls them, and end with it at the latest."""
+    library = compiled(
+        """
+        #include <setjmp.h>
+        #define QUIET __attribute__((no_instrument_function))
+        static jmp_buf place;
+        void inner(int n) { longjmp(place, n); }
+        void outer(int n) { inner(n); }
+        QUIET int guarded(int n) { return setjmp(place) ? 1 : (outer(1), 0); }
+        """,
+        tmp_path / "libleft.so",
+        "-O0",
+        "-finstrument-functions",
+    )
+    recording = program(
+        f"""
+leaf, guarded = lib.leaf, ctypes.CDLL({str(library)!r}).guarded
+def key(x):
+    return abs(leaf(x))
+def work():
+    sorted([7], key=leaf)
+    sorted([8], key=key)
+    sorted([9, 5], key=guarded)
+    sorted([6])
+work()
+""",
+        "--native",
+        "--c-calls",
+    )
+    names = {"work", "key", "leaf", "inner", "outer", "sorted", "abs"}
+    left = ["    > outer", "      > inner", "      ! inner", "    ! outer"]
+    assert shown([event for event in recording.events if event.func in names]) == [
+        "> work",
+        "  > sorted", "    > leaf", "    < leaf", "  < sorted",
+        "  > sorted",
+        "    > key", "      > leaf", "      < leaf", "      > abs", "      < abs", "    < key",
+        "  < sorted",
+        "  > sorted", *left, *left, "  < sorted",
+        "  > sorted", "  < sorted",
+        "< work",
+    ]  # fmt: skip
+    layers = {event.func: event.layer for event in recording.events}
+    assert [layers[name] for name in ("work", "sorted", "leaf")] == ["python", "c", "native"]
+
+
 @pytest.mark.skipif(shutil.which("clang++") is None, reason="clang is not installed")
 def test_calls_left_by_exceptions_are_closed_and_marked(
     program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
