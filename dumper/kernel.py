@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from pytracer._core import ffi, lib
 
+from .definitions import CodeRow
 from .ring import EVENTS, Chunk, Ring
 from .tracefs import Instance, Unavailable, events, find, remove_left_behind
 

@@ -5,6 +5,7 @@ import sys
 from .option_values import (
     KERNEL_ALONE,
     KERNEL_GROUPS,
+    are_kernel_events,
     are_shared_objects,
     read_attributes,
     read_buffer_size,
@@ -82,7 +83,7 @@ SETTINGS = {
             "also kernel events: sched, syscalls, faults, signals, system:event",
             choices=KERNEL_GROUPS,
             alone=KERNEL_ALONE,
-            several=True,
+            accepts=are_kernel_events,
         ),
         Option(
             "--native",
@@ -90,7 +91,7 @@ SETTINGS = {
             "PATH:PATH",
             "",
             read_native,
-            "also functions compiled with -finstrument-functions: of all, or of these files and folders",
+            "also functions compiled with -finstrument-functions",
             alone="all",
             accepts=are_shared_objects,
             files=True,

@@ -122,11 +122,21 @@ def read_kernel(text: str) -> str:
     return ",".join(dict.fromkeys(words))
 
 
+def are_kernel_events(word: str) -> bool:
+    """Whether this can be nothing else: a file's name has neither commas nor colons."""
+    try:
+        return bool(read_kernel(word)) and ("," in word or ":" in word)
+    except ValueError:
+        return False
+
+
 def read_pids(text: str) -> list[int]:
     words = text.split(",")
     if not all(word.isascii() and word.isdigit() and 0 < int(word) < 1 << 22 for word in words):
         raise ValueError("the number of a process is expected, or several with commas between them")
     return list(map(int, words))
+
+
 def are_shared_objects(word: str) -> bool:
     """Whether these paths, joined by colons, are files that no Python runs. A folder may be the
     program."""

@@ -23,13 +23,10 @@ class Option:
 
     metavar: the name of its value; "": a switch. default: as the user would write it; None: none.
     read: gives the value of a written text, or raises ValueError. choices: all possible texts.
-    alone: the text that the flag alone stands for; None: a value has to follow. several: the value
-    is choices, and words of other forms, with commas between them. files: whether files, or
-    folders, are expected. without: flags that exclude this one. act: replaces the
     alone: the text that the flag alone stands for; None: a value has to follow. accepts: whether
-    a word behind such a flag is its value; the choices are. files: whether
-    files, or folders, are expected. without: flags that exclude this one. act: replaces the
-    command: it makes a text to print from the command and the value.
+    a word behind such a flag is its value; the choices are. files: whether files, or folders, are
+    expected. without: flags that exclude this one. act: replaces the command: it makes a text to
+    print from the command and the value.
     """
 
     __slots__ = (
@@ -43,7 +40,6 @@ class Option:
         "help",
         "metavar",
         "read",
-        "several",
         "short",
         "without",
     )
@@ -59,7 +55,6 @@ class Option:
         *,
         choices: tuple[str, ...] = (),
         alone: str | None = None,
-        several: bool = False,
         accepts: "Callable[[str], bool]" = lambda word: False,
         files: bool = False,
         without: tuple[str, ...] = (),
@@ -67,7 +62,6 @@ class Option:
     ) -> None:
         self.flag, self.short, self.metavar = flag, short, metavar
         self.default, self.read, self.help = default, read, help
-        self.several = several
         self.choices, self.alone, self.files, self.without, self.act = choices, alone, files, without, act
         self.accepts = accepts
 
@@ -94,12 +88,7 @@ class Option:
 
     def takes(self, word: str) -> bool:
         """Whether a word behind the flag, which could stand alone, is its value."""
-        if word in self.choices or not self.several:
-            return word in self.choices
-        try:
-            return bool(self.read(word)) and ("," in word or ":" in word)
-        except ValueError:
-            return False
+        return word in self.choices or self.accepts(word)
 
     def convert(self, written: str, where: str) -> "Any":
         """The value of a written text. Raises UsageError, which says `where` the text was."""
@@ -203,8 +192,6 @@ def parse(command: CliCommand, words: list[str]) -> "tuple[dict[str, Any], list[
             )
         if option.alone is not None and not equals:
             value = rest.pop(0) if rest and option.takes(rest[0]) else option.alone
-            follows = bool(rest) and (rest[0] in option.choices or option.accepts(rest[0]))
-            value = rest.pop(0) if follows else option.alone
             given[option.name] = option.convert(value, flag)
         elif option.metavar:
             if not equals and (not rest or rest[0].partition("=")[0] in by_flag):

@@ -5,9 +5,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from native_libraries import INSTRUMENTED, compiled, function_names, make
 from pytracer.dumper.demangle import demangled
-from pytracer.dumper.symbols import ElfFile, function_names as looked_up
+from pytracer.dumper.symbols import ElfFile
+from pytracer.dumper.symbols import function_names as looked_up
+
+from native_libraries import INSTRUMENTED, compiled, function_names, make
 from shared import Shared
 
 

@@ -18,7 +18,10 @@ PYTHON_SOURCES = sorted(
 
 # what | its sign in a C source | the files that may have it
 C_RULES = {
-    "atomics": (r"\b_Atomic\b|\batomic_\w+|\bstdatomic\.h|\b__(atomic|sync)_\w+", r"ring/ring(_abi)?\.[ch]|record/(writers|native)\.[ch]"),
+    "atomics": (
+        r"\b_Atomic\b|\batomic_\w+|\bstdatomic\.h|\b__(atomic|sync)_\w+",
+        r"ring/ring(_abi)?\.[ch]|record/(writers|native)\.[ch]",
+    ),
     "the ring's layout": (
         r"ring/ring_abi\.h|\bring_header\b|\bchunk_header\b|(->|\.)header->|stream\.chunk\b",
         r"ring/\w+\.[ch]",
