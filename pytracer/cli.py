@@ -309,7 +309,7 @@ pytrace --lines. Own time is without the recorded functions that were called, to
 )  # fmt: skip
 REPLAY = CliCommand(
     "replay",
-    (("pytrace replay [DB] [OPTIONS]", "walk through what happened, forwards and backwards"),),
+    (("pytrace replay [DB] [OPTIONS]", "walk through what happened, also backwards"),),
     """\
 Walk through a recorded program as in a debugger, forwards and backwards: h shows the keys. Lines
 and variables are there if they were recorded: pytrace --lines.""",
