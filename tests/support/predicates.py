@@ -46,7 +46,13 @@ struct run_code {
     uint32_t variable_count;
     const struct string *variables;
 };
-struct run_thread { uint32_t stream; int64_t process, pid, tid; struct string name; };
+struct run_thread {
+    uint32_t stream;
+    int64_t process, pid, tid;
+    struct string name;
+    bool is_kernel;
+    uint32_t own;
+};
 struct run_names { uint32_t count; const struct string *names; };
 struct run_definitions {
     int64_t run;
