@@ -63,7 +63,8 @@ struct thread {
     struct body *body;            /* NULL: none has begun */
     struct body *whole, **whole_end;
     int32_t open;                 /* calls behind the last record, as a reader counts them */
-    int32_t own;                  /* calls that are open in its own stream ... */
+    struct own *newest;           /* of its own streams; NULL: none is known */
+    int32_t own;                  /* calls that are open in that ... */
     struct step *steps;           /* ... and later */
     size_t step_first, step_count, step_capacity;
     uint32_t call;                /* the code of the system call that is open; 0: none */
@@ -345,6 +346,7 @@ int kernel_follow(struct kernel *kernel, const struct chunk_view *chunk)
             free(own);
             return -ENOMEM;
         }
+        own->thread->newest = own;
         own->stream = chunk->stream;
         own->sequence = UINT32_MAX;
         own->next = kernel->owns;
@@ -369,6 +371,24 @@ static void reach(struct thread *thread, uint64_t time)
 {
     while (thread->step_first < thread->step_count && thread->steps[thread->step_first].time <= time)
         thread->own = thread->steps[thread->step_first++].depth;
+}
+
+/* `thread` begins at `time`, with a number that was known already: of an earlier thread, or because
+ * what it does itself was read before the event of its beginning. */
+static bool part(struct thread *earlier, struct thread *thread, uint64_t time)
+{
+    earlier->is_ended = true;
+    reach(earlier, time);
+    for (; earlier->step_first < earlier->step_count; earlier->step_first++)
+        if (!add_step(thread, earlier->steps[earlier->step_first].time, earlier->steps[earlier->step_first].depth))
+            return false;
+    struct own *own = earlier->newest;
+    if (own && own->walk.time >= time) {
+        own->thread = thread;
+        thread->newest = own;
+        earlier->newest = NULL;
+    }
+    return true;
 }
 
 /* ---- records ------------------------------------------------------------------------------ */
@@ -646,9 +666,9 @@ static bool add_event(struct kernel *kernel, struct processor *processor)
         struct thread *other = find_thread(kernel, (uint32_t)number);
         if (type->begins) {
             int64_t flags = 0;
-            if (other) /* its number is used again */
-                other->is_ended = true;
-            if (!(other = new_thread(kernel, (uint32_t)number, false)))
+            struct thread *earlier = other;
+            if (!(other = new_thread(kernel, (uint32_t)number, false)) ||
+                (earlier && !part(earlier, other, event->time >> ring_clock_shift(kernel->ring))))
                 return false;
             other->parent = tid;
             if (type->flags)
