@@ -31,6 +31,7 @@ ROWS = {
     "leave-on": "ten minutes flat out into 200 MB: size and memory (only when named)",
     "latency": "from a call to its being readable in the database",
     "query": "questions to databases of 1 to 100 million events",
+    "mixed": "pages among 20 million events of all layers, beside as many of Python (as root)",
     "completion": "completing a filter while it is typed",
     "replay": "walking through 100 million events with lines: steps, breakpoints, where a value came from",
     "reader": "the reader in a terminal: from a key to the redrawn screen, beside less",

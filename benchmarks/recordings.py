@@ -5,7 +5,7 @@ delete them to have them made again. The two large ones are recordings of inside
 programs of pyperformance in turn, at times in three threads at once. The small ones hold each 100th
 and each 20th segment of the largest, so that all sizes are of the same programs in the same
 proportion. Those with lines are recorded with `--lines all`, and one call has a tenth of their
-events.
+events. Mixed ones have functions in C, native ones and system calls, too.
 """
 
 import json
@@ -15,17 +15,19 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
+from benchmarks import native
 from benchmarks.measure import INSIDE, read_recording
 from benchmarks.processes import Failed, environment, run
 from benchmarks.programs import TEN, workload
 from benchmarks.report import say
-from benchmarks.variants import PYTRACE, WITH_LINES
+from benchmarks.variants import MIXED, PYTRACE, WITH_LINES, Variant
 
 MILLION = 1_000_000
 RECORDED = (20, 100)  # million events
 SAMPLED = (1, 5)  # of the largest one recorded
 RARE = "report"  # a function called ten times
 NEEDLE = "%the needle in%"  # what only its argument and its return value contain
+SUFFIXES = {PYTRACE.name: "", WITH_LINES.name: "-lines", MIXED.name: "-mixed"}
 ROOM = 40 * 100 * MILLION  # bytes: many times as much as is needed
 
 
@@ -37,17 +39,18 @@ def folder(given: str = "") -> Path:
     return path
 
 
-def database(where: Path, millions: int, lines: bool = False) -> Path:
-    """The database of so many million events, made unless it is there. Raises Failed."""
-    path = where / f"{millions}-million{'-lines' if lines else ''}.sqlite"
+def database(where: Path, millions: int, variant: Variant = PYTRACE) -> Path:
+    """The database of so many million events, made unless it is there. variant: PYTRACE, WITH_LINES
+    or MIXED. Raises Failed."""
+    path = where / f"{millions}-million{SUFFIXES[variant.name]}.sqlite"
     if not path.exists() or not is_current(path):
         for old in where.glob(f"{path.name}*"):
             old.unlink()
         with tempfile.TemporaryDirectory(prefix=f"{millions}-", dir=where) as scratch:
             say(f"   making {path}")
             made = Path(scratch) / "traces.sqlite"
-            if lines or millions in RECORDED:
-                record(made, millions, lines)
+            if variant != PYTRACE or millions in RECORDED:
+                record(made, millions, variant)
             else:
                 sample(database(where, max(RECORDED)), made, millions / max(RECORDED))
             made.rename(path)
@@ -60,15 +63,15 @@ def is_current(path: Path) -> bool:
     return not subprocess.run(command, cwd=path.parent, env=environment(), capture_output=True).returncode
 
 
-def record(path: Path, millions: int, lines: bool = False) -> None:
+def record(path: Path, millions: int, variant: Variant) -> None:
     """Records so many million events, and a few more."""
     spec = {
         "database": str(path),
         "events": millions * MILLION,
         "programs": {name: workload(name).partition("=")[2] for name in TEN},
-        "loop": millions * MILLION // 10 // 2 if lines else 0,
+        "loop": millions * MILLION // 10 // 2 if variant == WITH_LINES else 0,
+        "library": str(native.compiled()[0]) if variant == MIXED else "",
     }
-    variant = WITH_LINES if lines else PYTRACE
     command = [word.replace("{scratch}", str(path.parent)) for word in variant.command]
     dumper = run([*command, f"--max-size={ROOM}", str(INSIDE / "longrun.py"), json.dumps(spec)], path.parent)
     recording = read_recording(path, dumper)

@@ -16,13 +16,13 @@ from benchmarks.asking import count, million
 from benchmarks.measure import INSIDE
 from benchmarks.processes import Failed, environment
 from benchmarks.report import Row, say, table
-from benchmarks.variants import PYTRACE, Options
+from benchmarks.variants import PYTRACE, WITH_LINES, Options
 
 
 def rows(options: Options) -> list[Row]:
     if PYTRACE not in options.choose([PYTRACE]):
         return []
-    path = recordings.database(recordings.folder(options.databases), 10 if options.quick else 100, lines=True)
+    path = recordings.database(recordings.folder(options.databases), 10 if options.quick else 100, WITH_LINES)
     rounds = options.rounds or (10 if options.quick else 50)
     say(f"   {path}: {million(count(path))} million events")
     with tempfile.TemporaryDirectory(prefix="benchmark-") as scratch:

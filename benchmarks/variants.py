@@ -46,6 +46,11 @@ OWN_LINES = Variant("pytrace --lines", module="pytracer._hook", command=(*_pytra
 WITH_C_CALLS = Variant(
     "pytrace --c-calls all", module="pytracer._hook", command=(*_pytrace(), "--c-calls", "all")
 )
+MIXED = Variant(
+    "pytrace --c-calls all --native --kernel",
+    module="pytracer._hook",
+    command=(*_pytrace(), "--c-calls", "all", "--native", "--kernel"),
+)
 OUT_OF_SCOPE = Variant(
     "pytrace, out of scope",
     module="pytracer._hook",

@@ -7,11 +7,13 @@ Started by recordings.py under `pytrace`, as `longrun.py SPEC`; SPEC is JSON:
     events     how many there shall be, at least: it goes on until that many are in the database
     programs   paths of pyperformance's programs, by name
     loop       turns of one long loop in the midst of all; 0: none
+    library    of native functions, for turns that call them, and the kernel, all the time; or ""
 
 `report` is called exactly ten times, spread over the whole; nobody else is called so, or says what
 it says.
 """
 
+import ctypes
 import json
 import os
 import random
@@ -100,6 +102,22 @@ def load(programs: dict[str, str]) -> dict[str, Turn]:
     return turns
 
 
+def mixed(path: str) -> Turn:
+    """Native functions and system calls, among functions of Python and C."""
+    library = ctypes.CDLL(path)
+
+    def some(count: int) -> int:
+        library.native_calls(ctypes.c_long(count))
+        os.getppid()
+        return len(os.listdir("/"))
+
+    def turn() -> None:
+        for count in range(20_000):
+            some(count % 10)
+
+    return turn
+
+
 def groups(names: list[str]) -> Iterator[list[str]]:
     """Programs to run at the same time, without end; over time each of them comes as often as all
     others."""
@@ -124,6 +142,8 @@ def run(programs: list[Turn]) -> None:
 def main() -> None:
     spec = json.loads(sys.argv[1])
     turns = load(spec["programs"])
+    if spec["library"]:
+        turns["mixed"] = mixed(spec["library"])
     progress = Progress(spec["database"], spec["events"])
     reports = loops = 0
     for names in groups(list(turns)):
