@@ -46,6 +46,7 @@ it.
 | Which lines took the time? | `H` `H`, after `pytrace --lines`; in the shell `pytrace analyse` |
 | What differs between two runs? | `:diff`; in the shell `pytrace diff` |
 | Where did this value go? | `a` |
+| What did this thread wait for, and who ended it? | `w`, after `pytrace --kernel` |
 | Only the calls that meet a condition? | `&` |
 
 ## What is on the screen
@@ -83,6 +84,8 @@ From the top:
   | `+> app.pay(user='bob') = True` | a call that is folded, with what came of it; long arguments stand behind that |
   | `+~> numbers <~ 2` | the same of a generator or coroutine that goes on; `+~!`: something is thrown into it |
   | `⋯ 11 library calls, 953 events, 1.3ms` | a stretch of library code, where only your own is shown |
+  | `** [kernel] sched.sched_waking: pid=4711` | something happened at this moment: an event of the kernel |
+  | `·· 12ms waiting for fd 5, woken by 4711 (worker, in app.put)` | the thread had no processor |
 
   An object that is known by its type and address is `Order@5300`: the end of both; the pane has
   them whole. One whose attributes are recorded (`--attributes`) is `Order(user='bob', total=3)`;
@@ -136,6 +139,34 @@ Recordings of earlier versions do not know enough for this: all is shown.
 
 `pytrace print --mine` has the same lines as text. As JSON and CSV it has the events of your own
 code alone.
+
+## Layers, and time off the processor
+
+C functions, Cython, native functions and the kernel stand in the tree with the Python around them
+([kernel.md](kernel.md) says how to record the kernel). `S` lists the layers of the recording, and
+hides the chosen one, or shows it again; the status line names those that are hidden. Searches and
+jumps pass over hidden layers. But a jump to an event of one, such as `D` or `w`, shows the layer
+again. Levels and indentation count all calls, hidden ones too.
+
+With `--kernel`, a line that begins with `··` is a time in which the thread had no processor:
+
+```
+-> app.get()
+  -> [kernel] syscalls.futex(uaddr=0x55f75fdfde10, op=393, val=0)
+  ·· 2.97ms waiting for a lock, woken by 446 (worker, in app.put)
+  <- [kernel] futex: 0
+```
+
+The system call tells what it waited for. A thread that could have gone on has its processor `taken`
+by another one. A wakeup from an interrupt, such as a timer's, names nobody. The function is the
+innermost one of your own code, or else of Python. The line stands for the scheduler's events of the
+thread, which `Enter` shows; under a filter they are lines of their own, as in `pytrace print`.
+
+`w` goes to the event that woke the thread after its last wait up to the cursor; from a call, after
+the last wait in it. That event is in the thread that did it, in its functions; `w` there goes on to
+what that thread had waited for. So `w` again and again is the active path, backwards through
+threads and processes; `Backspace` goes back. It ends where a timer or a device woke the thread, or
+something that was not recorded.
 
 ## Searching and filtering
 

@@ -361,7 +361,12 @@ class Database:
             " WHERE thread.run = ?1",
             (run,),
         )
-        return [Source(run, pid, tid, text(name), bool(tasks)) for pid, tid, name, tasks in rows]
+        named = {(pid, tid) for pid, tid, name, _ in rows if name}  # a thread may have several streams
+        return [
+            Source(run, pid, tid, text(name), bool(tasks))
+            for pid, tid, name, tasks in rows
+            if name or (pid, tid) not in named
+        ]
 
 
 def is_written(path: str) -> bool:

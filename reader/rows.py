@@ -67,6 +67,7 @@ class Placed(
 
 LAYER: Final = 15  # the place of an event's layer
 PYTHON = b"python"  # the usual one
+KERNEL = b"kernel"  # its events of a thread have a stream of their own
 BELOW = (b"c", b"native", b"kernel")  # layers whose events tell no exception
 
 

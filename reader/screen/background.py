@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -223,12 +224,12 @@ class Background:
         panes, shown, current = session.panes, session.browser.shown(), session.browser.current
         first, rows = shown[0].row if shown else None, parts.stack_rows
         in_opened = shown and shown[0].stretch is None and is_hidden(shown[0].row)
-        scope = ALL if in_opened else session.browser.view.scope
+        view = replace(session.browser.view, scope=ALL) if in_opened else session.browser.view
         if first is not None and first[6] == "call" and first[11] == 0:
             panes.stack, panes.stack_of = [], None  # there is none around it
         elif rows and first is not None and (first[0], rows) != panes.stack_of:
             panes.stack_of = first[0], rows
-            tasks.ask("stack", lambda database: live.stack(database, first, rows, scope), self._take_stack)
+            tasks.ask("stack", lambda database: live.stack(database, first, rows, view), self._take_stack)
         if parts.shown["detail"] and current != panes.detail_of:
             panes.detail_of = current
             if current is None:

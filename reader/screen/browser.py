@@ -9,15 +9,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from .. import stretches
+from .. import stretches, waits
 from ..database import Database
-from ..rows import Row, Run, level_of
+from ..rows import LAYER, Row, Run, level_of
 from ..stretches import ALL, is_hidden
 from . import pages
 from .bookmarks import Place, Trail
 from .outline import open_view
 from .text import Line
-from .view import Item, Position, Span, View, line_of, placed, revealing
+from .view import Item, Position, Span, View, has_beside, line_of, placed, revealing
 from .window import WAIT, Missed, Window
 
 if TYPE_CHECKING:
@@ -240,8 +240,14 @@ class Browser(Window):
                 self._set_view(before)
 
     def _set_view(self, view: View) -> None:
-        is_other = (view.run, view.filter) != (self.view.run, self.view.filter)
-        if is_other or (view.scope, view.stretches) != (self.view.scope, self.view.stretches):
+        before = self.view
+        is_other = (view.run, view.filter) != (before.run, before.filter)
+        is_part = (view.scope, view.stretches, view.without) != (
+            before.scope,
+            before.stretches,
+            before.without,
+        )
+        if is_other or is_part:
             self.beside.forget()  # others are matches
         self.view = view
         if is_other:
@@ -250,8 +256,8 @@ class Browser(Window):
 
     def go(self, row: Row, opens: bool = False) -> Task[None]:
         """Jumps to an event, and unfolds it. If the filter hides it, it is shown nevertheless,
-        while the cursor is on it. If its code is not shown, jumps to the line of its stretch;
-        opens: or opens that."""
+        while the cursor is on it. If its layer is hidden, that is shown again. If its code is not
+        shown, jumps to the line of its stretch; opens: or opens that."""
         place = self.place()
         if row[0] not in {item.row[0] for item in self.items if not (opens and item.stretch)}:
             events, id = self.events(), row[0]
@@ -263,10 +269,17 @@ class Browser(Window):
                 yield from self.show((row[2], row[0]))
                 return
             view = self.view
+            layer = row[LAYER].decode()
+            if layer in view.without:
+                view = replace(view, without=view.without - {layer})
+            if view.filter is None and waits.role(row):
+                out = yield lambda database: waits.begin(database, row)
+                if out is not None:
+                    view = yield from self._opening_wait(out, view)
             if view.scope is not ALL and view.filter is None:
                 first = yield lambda database: line_of(database, view, row)
                 if opens and is_hidden(first) and first[0] not in view.stretches:
-                    view = yield from self._opening(first)
+                    view = yield from self._opening(first, view)
                     row = yield lambda database: placed(database, row, view.scope)
                 else:
                     row = first
@@ -291,14 +304,40 @@ class Browser(Window):
             view = yield from self._opening(first)
         yield from self.switch(Place(view, (first[2], first[0]), self.row()))
 
-    def _opening(self, first: Row) -> Task[View]:
+    def _opening(self, first: Row, view: View | None = None) -> Task[View]:
         """A view in which a stretch is opened."""
-        known, scope = self._stretches.get(first[0]), self.view.scope.stretches
+        view = view or self.view
+        known, scope = self._stretches.get(first[0]), view.scope.stretches
         if known is None:
             found = yield lambda database: stretches.read(database, [(first, None)], scope)
             known = found[first[0]]
-        span = Span(first[1], first[3], first[4], first[11], first[0], known.last, level=level_of(first))
-        return replace(self.view, stretches={**self.view.stretches, first[0]: span})
+        around = yield lambda database: has_beside(database, first)
+        span = Span(
+            *(first[1], first[3], first[4], first[11], first[0], known.last),
+            level=level_of(first),
+            began=first[2],
+            ended=None if known.last is None or known.took is None else first[2] + known.took,
+            around=around,
+        )
+        return replace(view, stretches={**view.stretches, first[0]: span})
+
+    def toggle_wait(self, out: Row) -> Task[None]:
+        """Shows the events of a time off the processor, or one line for them again."""
+        view = self.view
+        if out[0] in view.waits:
+            view = replace(view, waits={id: span for id, span in view.waits.items() if id != out[0]})
+        else:
+            view = yield from self._opening_wait(out)
+        yield from self.switch(Place(view, (out[2], out[0]), self.row()))
+
+    def _opening_wait(self, out: Row, view: View | None = None) -> Task[View]:
+        """A view in which the events of a time off the processor are shown."""
+        view = view or self.view
+        known = yield lambda database: waits.wait(database, out)
+        span = Span(
+            *(out[1], out[3], out[4], out[11], out[0], None), began=out[2], ended=known.until, around=True
+        )
+        return replace(view, waits={**view.waits, out[0]: span})
 
     # ---- while it is written ----
 
@@ -354,6 +393,7 @@ class Browser(Window):
         self.rows = above + rows
         # those that had no end yet have grown
         self._growing = {id for id, each in self._stretches.items() if each.last is None}
+        self._waits = {id: each for id, each in self._waits.items() if each.until is not None}
         self.began, self.ended = began, ended
         self.beside.grow()
         self._known_from = None

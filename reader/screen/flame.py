@@ -80,7 +80,7 @@ def bars(
             )
             for id, pid, tid, task, depth, module, func, time, took, kind, other in rows
         ]  # fmt: skip
-        places = [(source.pid, source.tid) for source in sources]
+        places = [*dict.fromkeys((source.pid, source.tid) for source in sources)]
         if len(places) > _LANES:
             places = _latest(database, run, places, part.end)
         most = _BARS // max(len(places), 1) // 2

@@ -170,6 +170,8 @@ class _Composed:
 def nothing(session: Session) -> list[Line]:
     """The lines that replace events if there are none."""
     view = session.browser.view
+    if view.without and session.runs and view.filter is None:
+        return [Line(f"-- nothing is left without {', '.join(sorted(view.without))}: S shows layers --")]
     if view.folding.level is None and view.filter is not None:
         return [Line("-- no event meets the filter --")]
     if view.folding.level is not None:
@@ -211,6 +213,8 @@ def status_line(session: Session) -> Line:
         parts.append(("", session.search.text()))
     if view.scope is not ALL:
         parts.append(("key", f"{view.scope.name} (M: all)"))
+    if view.without:
+        parts.append(("key", f"without {', '.join(sorted(view.without))} (S: layers)"))
     if view.folding.level is not None:
         parts.append(("", f"levels: {view.folding.level + 1}"))
     if browser.left:

@@ -231,7 +231,7 @@ class Liner:
 
     def __call__(self, item: Item) -> Line:
         """The line of an event, or of a call together with its outcome."""
-        row, closed, outcome, entry, is_hidden, stretch = item
+        row, closed, outcome, entry, is_hidden, stretch, wait = item
         event = entry or row
         took = outcome[12] if closed and outcome else None if stretch else event[12]
         pieces = self._columns.pieces(row, took)
@@ -241,6 +241,8 @@ class Liner:
         pieces.append(("", indent) if depth <= self._display.levels else ("dim", f"{indent}({depth}) "))
         if stretch is not None:
             pieces.append(("dim", self._display.own(stretch.line)))
+        elif wait is not None:
+            pieces.append(("dim", self._display.own(self._shown(wait.line))))
         elif closed:
             pieces += self._closed(event, outcome)
         else:

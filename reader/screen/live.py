@@ -15,7 +15,6 @@ from ..later import Later
 from ..later import read as read_later
 from ..query import stack as open_calls
 from ..rows import Row, Run, Source, text
-from ..stretches import ALL, Scope
 from .outline import FirstPage, open_view
 from .text import Line
 from .view import View
@@ -145,13 +144,13 @@ def _is_live(state: Sequence[tuple[object, ...]]) -> bool:
     return bool(state) and state[0][1] is None
 
 
-def stack(database: Database, row: Row, count: int, scope: Scope = ALL) -> list[Row]:
-    """The innermost shown calls that are open around an event, at most `count`, in the order of
-    depth."""
-    if scope is ALL:
-        calls = open_calls(database, row[0], "stack.depth >= ?", row[11] - count)
+def stack(database: Database, row: Row, count: int, view: View) -> list[Row]:
+    """The innermost calls that are open around an event, of those that a view shows, at most
+    `count`, in the order of depth."""
+    if view.is_shown:
+        calls = open_calls(database, row[0], view.is_shown, place=view.scope.place)
     else:
-        calls = open_calls(database, row[0], scope.is_shown, place=scope.place)
+        calls = open_calls(database, row[0], "stack.depth >= ?", row[11] - count)
     return [call for call in calls if call[0] != row[0]][-count:]
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from .. import waits
 from ..query import Query, one, stack
 from ..rows import Row
 from .pages import FOREVER, find_first, position_of, read_page
@@ -22,11 +23,13 @@ from .view import ENTERS, LEAVES, outcomes
 
 if TYPE_CHECKING:
     from ..database import Database
+    from ..waits import Wait
     from .hot import Line
 
 _KINDS_ENTER = '(in kind "call" "resume" "throw")'
 _CO_PAUSES = 0x20 | 0x80 | 0x200  # co_flags of generators, coroutines, asynchronous generators
 _CO_COROUTINE = 0x80
+_LAYERS = ("python", "cython", "c", "native", "kernel")
 _CANDIDATES = 100  # possible answers that are compared here
 
 
@@ -161,6 +164,17 @@ def previous_sibling(database: Database, row: Row) -> Row | None:
         return begun
     around = around.also("event MATCH ?", _enters_or_reaches(row[11] - 1))
     return _at_depth(row[11], find_first(database, around, position_of(left), backwards=True))
+
+
+def last_wait(database: Database, row: Row) -> Wait | None:
+    """The last time that a thread waited before an event; of the beginning of a call, the last one
+    in it. None: it did not."""
+    since, until = None, row
+    if row[6] in ENTERS:
+        newest = _left(database, row) or find_first(database, _thread(row), None, backwards=True)
+        since, until = row[2], newest or row
+    out = waits.last(database, until, since)
+    return None if out is None else waits.wait(database, out)
 
 
 def _end_of(database: Database, call: Row) -> Row | None:
@@ -321,6 +335,17 @@ def deepest(database: Database, run: int | None) -> int:
         "n", "SELECT max(max_depth) FROM segment WHERE ?1 = 0 OR run = ?1", (run or 0,)
     )
     return 0 if depth is None else depth + 1
+
+
+def layers(database: Database, run: int | None) -> list[str]:
+    """The layers of a run's code (None: of all runs), the uppermost first."""
+    if not database.has_column("code", "language"):
+        return [_LAYERS[0]]
+    found = database.query(
+        "b", "SELECT DISTINCT CAST(language AS BLOB) FROM code WHERE ?1 = 0 OR run = ?1", (run or 0,)
+    )
+    recorded = {name.decode(errors="replace") for (name,) in found}
+    return [name for name in _LAYERS if name in recorded]
 
 
 # ---- queries ------------------------------------------------------------------------------

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..query import EVERY, INDEX_BITS, Query, ids_among, one, stack
 from ..query import rows as rows_of
-from ..rows import EVENT, Placed, Row, Run, level_of
+from ..rows import EVENT, KERNEL, LAYER, Placed, Row, Run, level_of
 from ..stretches import ALL, Scope, Stretch, is_hidden
+from ..waits import Wait, role
 
 if TYPE_CHECKING:
     from ..database import Database
@@ -31,7 +32,8 @@ class Item(NamedTuple):
     """The content of one line: an event; or, `closed`, a call together with its outcome (the event
     that ended it; None: it is still running, or the outcome has not been read). entry: if the row
     is the outcome, the event that entered the call. is_hidden: a filter hides the event. stretch:
-    the row is the first event of a stretch of other code than is shown."""
+    the row is the first event of a stretch of other code than is shown. wait: the row begins a time
+    off the processor."""
 
     row: Row
     closed: bool = False
@@ -39,6 +41,7 @@ class Item(NamedTuple):
     entry: Row | None = None
     is_hidden: bool = False
     stretch: Stretch | None = None
+    wait: Wait | None = None
 
     @property
     def position(self) -> Position:
@@ -51,6 +54,7 @@ _INSIDE = (
     '(in kind "raise" "log" "lost" "line" "event")'  # events at a function's depth that are inside of it
 )
 _FOLDED = ("raise", "line", "event")  # of these, those that a level hides with the function
+_OF_KERNEL = '(= layer "kernel")'
 _LAST = (1 << 63) - 1
 _MOST = 64  # spans opened one by one; each is one more condition on every event
 _ROUNDING = 2  # ns
@@ -61,8 +65,10 @@ _Thread: TypeAlias = tuple[int, int, int]  # run, pid, tid
 
 class Span(NamedTuple):
     """first: id of the event that entered the function. last: id of the event that left it; if that
-    was lost (not `whole`), of the next one outside; None: it still runs. Within a thread, ids
-    rise."""
+    was lost (not `whole`), of the next one outside; None: it still runs. Within a stream, ids rise.
+
+    began, ended: ns. around: events that the kernel tells of the thread, in a stream of their own,
+    may be in it, by their times."""
 
     run: int
     pid: int
@@ -72,14 +78,30 @@ class Span(NamedTuple):
     last: int | None
     whole: bool = True
     level: int | None = None  # the shown calls around it, if that is not its depth
+    began: int = 0
+    ended: int | None = None
+    around: bool = False
 
     @property
     def shown_depth(self) -> int:
         return self.depth if self.level is None else self.level
 
-    def covers(self, thread: _Thread, id: int) -> bool:
-        """An event of this id in this thread is in the span, or begins or ends it."""
-        return thread == self[:3] and self.first <= id <= (_LAST if self.last is None else self.last)
+    def covers(self, row: Row) -> bool:
+        """An event is in the span, or begins or ends it."""
+        if _thread(row) != self[:3]:
+            return False
+        if self.around and row[LAYER] == KERNEL:
+            return self.began <= row[2] <= (_LAST if self.ended is None else self.ended)
+        return self.first <= row[0] <= (_LAST if self.last is None else self.last)
+
+    def contains(self, other: Span) -> bool:
+        """The other span is this one, or in it."""
+        if other[:3] != self[:3]:
+            return False
+        if self.around and not other.around:
+            last = _LAST if self.ended is None else self.ended
+            return other.depth > self.depth and self.began <= other.began <= last
+        return self.first <= other.first <= (_LAST if self.last is None else self.last)
 
 
 def _thread(row: Row) -> _Thread:
@@ -138,7 +160,7 @@ class Folds:
     def close(self, span: Span) -> Folds:
         """Shows a span as one line."""
         # else opened spans in it would still be shown
-        opened = {id: other for id, other in self.opened.items() if not span.covers(other[:3], id)}
+        opened = {id: other for id, other in self.opened.items() if not span.contains(other)}
         if self.level is not None and span.shown_depth >= self.level:
             return replace(self, opened=opened)
         return replace(self, opened=opened, closed={**self.closed, span.first: span})
@@ -168,10 +190,7 @@ class Folds:
         return (
             self.level is None
             or depth <= self.level
-            or any(
-                span.covers(_thread(row), row[0]) and depth <= span.shown_depth + 1
-                for span in self.opened.values()
-            )
+            or any(span.covers(row) and depth <= span.shown_depth + 1 for span in self.opened.values())
         )
 
     # ---- as conditions ----
@@ -254,7 +273,7 @@ class Folds:
         if self.level is None or depth < self.level:
             return False
         return not any(
-            id == span.last or (span.last is None and span.covers(_thread(row), id))
+            id == span.last or (span.last is None and span.covers(row))
             for span in self.opened.values()
             if span.shown_depth == depth
         )
@@ -276,14 +295,23 @@ def _shown_in_opened(depth: str, span: Span) -> str:
 
 
 def _between(span: Span) -> str:
-    return f"(between id {span.first} {_LAST if span.last is None else span.last})"
+    return _with_kernel(span, f"(between id {span.first} {_LAST if span.last is None else span.last})")
 
 
 def _hidden_in_closed(span: Span) -> str:
     if span.last is not None:
-        return f"(between id {span.first + 1} {span.last - 1})"
+        return _with_kernel(span, f"(between id {span.first + 1} {span.last - 1})")
     deeper = f"(or (> depth {span.depth}) (and (= depth {span.depth}) {_INSIDE}))"
-    return f"(and (> id {span.first}) {deeper})"
+    return f"(and {_with_kernel(span, f'(> id {span.first})')} {deeper})"
+
+
+def _with_kernel(span: Span, condition: str) -> str:
+    """A condition on the ids of a span's events. Those in the kernel's stream of the thread are in
+    it by their times."""
+    if not span.around:
+        return condition
+    times = f"(between time {span.began} {_LAST if span.ended is None else span.ended})"
+    return f"(or (and (not {_OF_KERNEL}) {condition}) (and {_OF_KERNEL} {times}))"
 
 
 def _by_thread(spans: Iterable[Span], condition: Callable[[Span], str]) -> Iterator[str]:
@@ -292,11 +320,17 @@ def _by_thread(spans: Iterable[Span], condition: Callable[[Span], str]) -> Itera
     for span in spans:
         threads.setdefault(span[:3], []).append(span)
     for (_, pid, tid), those in threads.items():
-        first = min(span.first for span in those)
-        last = max(_LAST if span.last is None else span.last for span in those)
         any_of_them = " ".join(map(condition, those))
-        # the range of all spans' ids rules out most segments
-        yield f"(and (between id {first} {last}) (= tid {tid}) (= pid {pid}) (or {any_of_them}))"
+        # the range of all spans' ids rules out most segments, or that of their times
+        if any(span.around for span in those):
+            low = min(span.began for span in those)
+            high = max(_LAST if span.ended is None else span.ended for span in those)
+            within = f"(between time {low} {high})"
+        else:
+            first = min(span.first for span in those)
+            last = max(_LAST if span.last is None else span.last for span in those)
+            within = f"(between id {first} {last})"
+        yield f"(and {within} (= tid {tid}) (= pid {pid}) (or {any_of_them}))"
 
 
 # ---- questions ----------------------------------------------------------------------------
@@ -329,7 +363,29 @@ def span(database: Database, row: Row) -> Span:
     """The span that an event enters."""
     end = _beyond(database, row, forwards=True)
     whole = end is None or _belong(row, end)
-    return Span(*_thread(row), row[11], row[0], end and end[0], whole, _span_level(row))
+    around = has_beside(database, row)
+    return Span(
+        *_thread(row),
+        row[11],
+        row[0],
+        end and end[0],
+        whole,
+        _span_level(row),
+        row[2],
+        end and end[2],
+        around,
+    )
+
+
+def has_beside(database: Database, row: Row) -> bool:
+    """Whether the thread of an event has a second stream, which the kernel's events are in. Nothing
+    is in the kernel's own calls but events of the kernel."""
+    if row[LAYER] == KERNEL:
+        return False
+    ((streams,),) = database.query(
+        "i", "SELECT count(*) FROM thread WHERE run = ? AND tid = ?", (row[1], row[4])
+    )
+    return bool(streams > 1)
 
 
 def _span_level(row: Row) -> int | None:
@@ -340,9 +396,12 @@ def spans(database: Database, row: Row, folds: Folds, scope: Scope = ALL) -> lis
     """The closed spans around an event. If they are more than can be opened, only their starts are
     known."""
     calls = stack(database, row[0], place=scope.place)
-    around = [begin for begin in calls if begin[0] < row[0] and folds.is_closed(begin)]
+    around = [begin for begin in calls if begin[0] != row[0] and folds.is_closed(begin)]
     if len(around) > _MOST:
-        return [Span(*_thread(each), each[11], each[0], None, level=_span_level(each)) for each in around]
+        return [
+            Span(*_thread(each), each[11], each[0], None, level=_span_level(each), began=each[2])
+            for each in around
+        ]
     return [span(database, begin) for begin in around]
 
 
@@ -446,8 +505,9 @@ def _beyond(database: Database, row: Row, *, forwards: bool) -> Row | None:
 @dataclass(frozen=True)
 class View:
     """run: None for all of them. scope: whose code is shown; stretches: those of other code that
-    were opened, by the ids of their first events. A view is never changed; moving back brings an
-    older one."""
+    were opened, by the ids of their first events; waits: times off the processor whose events are
+    shown, likewise. without: layers that are not shown. A view is never changed; moving back brings
+    an older one."""
 
     run: int | None
     filter: Filter | None = None
@@ -455,6 +515,8 @@ class View:
     found_folds: Folds = field(default_factory=Folds)
     scope: Scope = ALL
     stretches: Mapping[int, Span] = field(default_factory=dict, hash=False)
+    without: frozenset[str] = frozenset()
+    waits: Mapping[int, Span] = field(default_factory=dict, hash=False)
 
     @property
     def folding(self) -> Folds:
@@ -499,11 +561,30 @@ class View:
         return query.also("event MATCH ?", predicate) if predicate else query
 
     def _within(self, query: Query, condition: str) -> Query:
-        """Of the events those that meet a condition, and those of opened stretches."""
+        """Of the events those that meet a condition, and those of opened stretches; of both those
+        in layers that are shown. The first event of a stretch stands for it, whatever its layer
+        is."""
+        layers = self.layers
         if not condition:
-            return query
+            return query.also("event MATCH ?", layers) if layers else query
         opened = " ".join(_by_thread(self.stretches.values(), _between))
+        if layers:
+            condition = f"(and {condition} (or (= {self.scope.name} 0) {layers}))"
+            opened = f"(and (or {opened}) {layers})" if opened else ""
         return query.also("event MATCH ?", f"(or {condition} {opened})" if opened else condition)
+
+    @property
+    def is_shown(self) -> str:
+        """A condition in SQL: a call is of code and of a layer that are shown; "": all are."""
+        layers = ", ".join(f"'{name}'" for name in sorted(self.without))
+        return " AND ".join(filter(None, (self.scope.is_shown, layers and f"event.layer NOT IN ({layers})")))
+
+    @property
+    def layers(self) -> str:
+        """A condition for `event MATCH`: an event is in a layer that is shown; "": all are."""
+        if not self.without:
+            return ""
+        return '(not (in layer "' + '" "'.join(sorted(self.without)) + '"))'
 
     def lines_of_thread(self, row: Row) -> Query:
         """The events of lines in the thread of an event, as if nothing were folded."""
@@ -513,17 +594,26 @@ class View:
     def items(self, rows: Sequence[Row], strays: Collection[int] = ()) -> list[Item]:
         """The lines of events that follow each other; see `Folds.items`."""
         items = self.folding.items(rows, strays)
-        if self.scope is ALL:
-            return items
-        return [self._of_other_code(item) if is_hidden(item.row) else item for item in items]
+        if self.scope is not ALL:
+            items = [self._of_other_code(item) if is_hidden(item.row) else item for item in items]
+        if self.filter is None and any(item.row[6] == "event" for item in items):
+            items = [item for each in items for item in self._off_processor(each)]
+        return items
+
+    def _off_processor(self, item: Item) -> Sequence[Item]:
+        """An event that begins a time off the processor stands for the others of it, unless that
+        was opened."""
+        told = "" if item.stretch is not None else role(item.row)
+        if not told or any(wait.covers(item.row) for wait in self.waits.values()):
+            return (item,)
+        return (item._replace(wait=Wait()),) if told == "out" else ()
 
     def _of_other_code(self, item: Item) -> Item:
         """A stretch of code that is not shown, or an event of one that was opened."""
         row = item.row
         assert isinstance(row, Placed)
-        thread = _thread(row)
         for stretch in self.stretches.values():
-            if stretch.covers(thread, row[0]):
+            if stretch.covers(row):
                 row.level = max(stretch.shown_depth + row[11] - stretch.depth, 0)
                 return item
         return item._replace(stretch=Stretch())

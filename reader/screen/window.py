@@ -10,10 +10,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from .. import stretches
+from .. import stretches, waits
 from ..query import Query
 from ..rows import Row, Run
 from ..stretches import Stretch
+from ..waits import Wait
 from . import beside, pages
 from .beside import Beside, Found
 from .text import DOTS, Line, Markup, begins, cells, chop, fold, part
@@ -31,6 +32,7 @@ _MOST = 3000  # events in memory, more or less
 WAIT = 0.2  # s, until found events are shown
 _LINES = 2000  # made lines that are kept
 _HANG = 3  # cells behind the indentation, in the further rows of a line
+_WAITS = 10  # times off the processor that are read at once
 _HEAD = 3  # this part of a line is its beginning, if a hit far to the right is shown behind it
 _MARGIN = 10  # cells before such a hit
 
@@ -80,6 +82,7 @@ class Window:
         self._outcomes: dict[int, Row] = {}  # of folded calls, by the calls' ids
         self._stretches: dict[int, Stretch] = {}  # by the ids of their first events
         self._growing: set[int] = set()  # of these, those that may have grown since
+        self._waits: dict[int, Wait] = {}  # times off the processor, by the ids of their first events
         self._strays: set[int] = set()  # ids of ends without a beginning ...
         self._ends_seen: set[int] = set()  # ... among these
 
@@ -411,6 +414,7 @@ class Window:
         """What is known about the events is shown until it was read anew, too."""
         self._ends_seen = {*self._strays}
         self._growing = {*self._stretches}
+        self._waits = {}
         self.beside.doubt()
 
     def _read_ends(self) -> Task[None]:
@@ -445,6 +449,20 @@ class Window:
         self._growing -= found.keys()
         self._put_known()
 
+    def unread_waits(self) -> Callable[[Database], dict[int, Wait]] | None:
+        """A question for some times off the processor on the screen; None: all are known."""
+        if len(self._waits) > _MOST:
+            self._waits = {}
+        asked = [
+            item.row for item in self.shown() if item.wait is not None and item.row[0] not in self._waits
+        ]
+        return (lambda database: waits.read(database, asked[:_WAITS])) if asked else None
+
+    def take_waits(self, found: dict[int, Wait]) -> None:
+        """Takes the answer."""
+        self._waits |= found
+        self._put_known()
+
     def _next_of_thread(self, row: Row) -> Row | None:
         """The next event of a thread in the window."""
         start = bisect_left(self.rows, (row[2], row[0]), key=pages.position_of) + 1
@@ -457,6 +475,7 @@ class Window:
         return (
             ("beside", self.unread_beside, self.take_beside),
             ("stretches", self.unread_stretches, self.take_stretches),
+            ("waits", self.unread_waits, self.take_waits),
             ("around", self.unread_around, self.take_around),
         )
 
@@ -503,7 +522,7 @@ class Window:
 
     def _make_items(self) -> None:
         self.items = self.view.items(self.rows, self._strays)
-        if self._outcomes or self._stretches:
+        if self._outcomes or self._stretches or self._waits:
             self._put_known()
         if self.view.filter is not None:
             first = None if self.began else self._known_from or self._position(0)
@@ -518,6 +537,8 @@ class Window:
                 self.items[index] = item._replace(outcome=self._outcomes[id])
             elif item.stretch is not None and id in self._stretches:
                 self.items[index] = item._replace(stretch=self._stretches[id])
+            elif item.wait is not None and id in self._waits:
+                self.items[index] = item._replace(wait=self._waits[id])
 
     def _find(self, position: Position) -> int | None:
         """The first item at or after a position; None: it may be outside of the window."""
@@ -535,7 +556,7 @@ class Window:
         self.rows, self.items = [], []
         self._known_from = None
         self._outcomes, self._strays, self._ends_seen = {}, set(), set()
-        self._stretches, self._growing = {}, set()
+        self._stretches, self._growing, self._waits = {}, set(), {}
         self.beside.doubt()
         self.began = self.ended = False
 

@@ -137,7 +137,9 @@ class Meant:
 
     def span(self, id: int) -> Span:
         row, end = self.by_id[id], self.ends.get(id)
-        return Span(row[1], row[3], row[4], row[11], id, end and end[0])
+        return Span(
+            *(row[1], row[3], row[4], row[11], id, end and end[0]), began=row[2], ended=end and end[2]
+        )
 
     def __post_init__(self) -> None:
         self.by_id = {row[0]: row for row in self.rows}
@@ -300,7 +302,7 @@ def check_with_losses(random: Random, database: Database, rows: list[Row]) -> No
         for row in rows:
             at_level = folds.level is not None and row[11] + (row[6] in ("raise", "line")) > folds.level
             if row[0] in gone and not at_level:
-                assert any(span.covers((row[1], row[3], row[4]), row[0]) for span in spans.values())
+                assert any(span.covers(row) for span in spans.values())
         strays = asking.strays(database, folds.unmatched(shown))
         items = folds.items(shown, strays)
         on_lines = [event[0] for item in items for event in (item.row, item.outcome) if event]

@@ -556,6 +556,14 @@ def scope(window: Window, key: str) -> None:
     assert window.index == 40
 
 
+@about("layers", "waker")
+def of_the_kernel(window: Window, key: str) -> None:
+    """test_waits.py has a recording with more than Python."""
+    window.go(40).press(key).settled()
+    assert ("all is Python here" if key == "S" else "waits are not recorded here") in window.message
+    assert window.index == 40
+
+
 @about("close-level", "open-level")
 def levels(window: Window, key: str) -> None:
     window.go(0).type("2").press(key).settled()

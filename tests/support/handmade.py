@@ -193,10 +193,12 @@ class Handmade:
             (run, number, pid, EPOCH_NS),
         )
 
-    def thread(self, run: int, stream: int, tid: int, name: str, process: int = 0) -> None:
+    def thread(
+        self, run: int, stream: int, tid: int, name: str, process: int = 0, kind: str = "thread"
+    ) -> None:
         self(
-            "INSERT INTO thread (run, stream, process, tid, name) VALUES (?, ?, ?, ?, ?)",
-            (run, stream, process, tid, name),
+            "INSERT INTO thread (run, stream, process, tid, name, kind) VALUES (?, ?, ?, ?, ?, ?)",
+            (run, stream, process, tid, name, kind),
         )
 
     def code(

@@ -316,6 +316,9 @@ def fold(session: Session, count: Count) -> Task[None]:
     if item.stretch is not None or (row[0] in view.stretches and view.filter is None):
         yield from browser.toggle_stretch(row)
         return
+    if item.wait is not None or row[0] in view.waits:
+        yield from browser.toggle_wait(row)
+        return
     if row[6] not in ENTERS:
         row = yield lambda database: navigation.own(database, item.row)
         if row is None:
@@ -391,6 +394,31 @@ def next_scope(session: Session, count: Count) -> Task[None]:
     yield from browser.switch(Place(changed, position, row))
 
 
+# ---- layers -------------------------------------------------------------------------------
+
+
+@task
+def layers(session: Session, count: Count) -> Task[None]:
+    """Offers the layers of what is shown; the chosen one is hidden, or shown again."""
+    view = session.browser.view
+    recorded = yield lambda database: navigation.layers(database, view.run)
+    if len(recorded) < 2 and not view.without:
+        raise CommandError("all is Python here; --c-calls, --native and --kernel record other layers, too")
+    choices = [
+        Choice(name, name, "hidden; Enter shows it" if name in view.without else "shown; Enter hides it")
+        for name in recorded
+    ]
+    yield Choose("layers", choices, partial(_switch_layer, session))
+
+
+@task
+def _switch_layer(session: Session, layer: str) -> Task[None]:
+    browser, view = session.browser, session.browser.view
+    is_hidden = layer in view.without
+    yield Say(f"layer {layer}: {'shown' if is_hidden else 'hidden; S shows it again'}")
+    yield from browser.change(replace(view, without=view.without ^ {layer}))
+
+
 @task
 def show_levels(session: Session, count: int) -> Task[None]:
     yield from _levels(session, count)
@@ -436,6 +464,7 @@ FILTERING = Group(
         Command(
             "scope", ("M",), "your own code; with the library functions that it calls; all code", next_scope
         ),
+        Command("layers", ("S",), "hides a layer, or shows it: Python, Cython, C, native, kernel", layers),
         Command("close-level", (",",), "shows a level less; N: N levels", close_level),
         Command("open-level", (".",), "shows a level more; N: N levels", open_level),
     ),

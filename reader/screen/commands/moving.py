@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from ...filter.units import TIME_FORMS, RunTimes, moment
 from ...filter.units import duration as nanoseconds
-from ...rows import Row
+from ...render import duration
+from ...rows import Row, text
 from ...stretches import ALL, is_hidden
 from .. import navigation, pages
 from ..bookmarks import Place
 from ..effects import Ask, CommandError, Result, RunTask, Say, Task
 from ..session import Session
-from ..view import View
+from ..view import ENTERS, View
 from .command import Command, Count, Group, LetterCommand, current_row, task
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def partner(session: Session, count: Count) -> RunTask:
 
 
 def caller(session: Session, count: Count) -> RunTask:
-    item, shown = session.browser.current, session.browser.view.scope.is_shown
+    item, shown = session.browser.current, session.browser.view.is_shown
     in_opened = item is not None and item.stretch is None and is_hidden(item.row)
     move = partial(navigation.caller, among="" if in_opened else shown)
     return RunTask(_walk(session, move, count, "this is the outermost call", ""))
@@ -242,6 +243,31 @@ def _to_next(
     return lambda session, count: RunTask(
         next_of(session, partial(move, backwards=backwards), count, nothing)
     )
+
+
+# ---- the path of waiting ------------------------------------------------------------------
+
+
+@task
+def waker(session: Session, count: Count) -> Task[None]:
+    """Goes to the event that woke the thread after its last wait up to here; of a call, after the
+    last one in it."""
+    start = current_row(session)
+    name = text(start[5]) or str(start[4])
+    wait = yield lambda database: navigation.last_wait(database, start)
+    if wait is None:
+        if not (yield lambda database: "kernel" in navigation.layers(database, start[1])):
+            raise CommandError("waits are not recorded here: pytrace --kernel does, as root")
+        yield Say(f"{name} did not wait {'in this call' if start[6] in ENTERS else 'before this'}")
+        return
+    waited = f"{name}: {wait.why}{'' if wait.took is None else f', {duration(wait.took)}'}"
+    found = wait.waker
+    if wait.until is None or found is None or found.is_sure is False:
+        nobody = "what woke it was not recorded" if found is None else "a timer or a device woke it"
+        yield Say(f"{waited}; {nobody if wait.until else 'it has not been woken'}")
+        return
+    yield from go(session, found.row, opens=True)
+    yield Say(f"{waited}; woken here by {found.name}")
 
 
 # ---- exceptions ---------------------------------------------------------------------------
@@ -474,6 +500,9 @@ JUMPING = Group(
         ),
         Command("raised", ("(",), "from an exception's way to where it was raised", raised),
         Command("caught", (")",), "… to where it was caught", caught),
+        Command(
+            "waker", ("w",), "to what woke the thread after its last wait; again: on along the path", waker
+        ),
         Command(
             "next-loss",
             ("i",),
