@@ -233,6 +233,8 @@ A column's letter sorts by it: `f` by name, `c o t a m l` by numbers, the same k
 other way round; `←` and `→` sort by the column beside. `/`, `n` and `N` search names. Where only
 your own code is shown, the list begins with that, too; `M` shows all functions, and again your own.
 `Enter` goes to the slowest calls of a function, and opens their stretch; `&` makes a filter of it.
+With `--kernel`, `off` is the part of the own time in which the thread had no processor (`p` sorts by
+it); that of a system call that waits is nearly all.
 The calls stand there at once, from the summaries of the segments. The times need all events, a
 hundred million some ten seconds: they are counted in the background, and again while the program
 runs. So the slowest test is `H` `l`.
@@ -264,7 +266,8 @@ a cell of the screen are drawn, so that it is as quick in a large recording; tho
 the right edge always are, of very deep stacks the outermost and the innermost ones. Lanes with more
 levels than there is room for show the innermost calls. While a program runs, the right edge moves
 on with it if it shows `to now`; at another scale it stands, and shows how long before now. A
-coroutine that waits at the right edge is not drawn.
+coroutine that waits at the right edge is not drawn. Dots in the bars are times off the processor
+(`--kernel`), as long as a cell at least, if there are fewer than 20,000 switches on the screen.
 
 ## Objects
 

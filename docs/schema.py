@@ -211,6 +211,7 @@ VIRTUAL: dict[str, tuple[str, dict[str, str]]] = {
             "longest": "ns",
             "median": "ns, to an eighth",
             "mine": "as in `event`",
+            "off": "ns of `own` in which the thread had no processor; NULL: the run has no scheduler's events (`--kernel`)",
             "hot": "for `hot MATCH`",
         },
     ),

@@ -23,6 +23,7 @@ _ENDED = 0x30  # of prev_state: the thread has ended
 _SLEEPS = 0xFF  # of prev_state: it waits; without any of these it could have gone on
 _NEXT = 16  # events of a thread in which the end of its wait is looked for
 _BEFORE = 64  # switches of a thread that are looked at for its last wait
+_SWITCHES = 20_000  # of a part of a run, at most
 _NEAR = 32  # events at the time of a wakeup
 _FIRST = -(1 << 63)  # ns: no event is earlier
 _FOREVER = float("inf")
@@ -157,6 +158,29 @@ def begin(database: Database, row: Row) -> Row | None:
         if each[0] != row[0]:
             return each if role(each) == "out" else None
     return None
+
+
+def off_processor(
+    database: Database, run: int, start: int, end: int, least: int
+) -> list[tuple[int, int, int, int]]:
+    """Times off the processor of at least so many ns in a part of a run: process, thread, start and
+    end; none if too many switches are in that part."""
+    if not database.query("i", "SELECT 1 FROM code WHERE run = ? AND module = 'sched' LIMIT 1", (run,)):
+        return []
+    sql = (
+        f"SELECT {EVENT} FROM event WHERE run = ? AND time BETWEEN ? AND ?"
+        " AND kind = 'event' AND func = 'sched_switch' ORDER BY time, id"
+    )
+    switches = rows_of(database, sql, (run, start, end), _SWITCHES)
+    found: list[tuple[int, int, int, int]] = []
+    since: dict[tuple[int, int], int] = {}
+    for row in switches if len(switches) < _SWITCHES else ():
+        told, thread = role(row), (row[3], row[4])
+        if told == "out":
+            since[thread] = row[2]
+        elif told == "in" and row[2] - (began := since.pop(thread, start)) >= least:
+            found.append((*thread, began, row[2]))
+    return found + [(*thread, began, end) for thread, began in since.items() if end - began >= least]
 
 
 def _thread(row: Row) -> Query:

@@ -2,6 +2,7 @@
 #include "query/hot.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/array.h"
 #include "common/map.h"
@@ -17,6 +18,7 @@ struct frame {
     uint32_t code;
     int64_t start;     /* ns */
     int64_t called;    /* ns spent in its callees */
+    int64_t off;       /* ns off the processor, without its callees' */
     bool is_call;      /* entered by its call, not a resume */
     bool counts;       /* by the event that entered it */
 };
@@ -28,6 +30,9 @@ struct stack {
     struct frame *frames; /* of rising depth, not every one */
     size_t count, capacity;
     struct map active;    /* by place in run_times.codes: 1 + the sum of its frames' weights */
+    bool is_off;          /* the processor ... */
+    int64_t off_since;    /* ... since this time, ns, ... */
+    int64_t woken;        /* ... and woken at this one; INT64_MAX: not yet */
 };
 
 struct run_times {
@@ -35,6 +40,7 @@ struct run_times {
     const struct run_definitions *run;
     struct hot_code *codes;  /* by number; the last one is for undefined codes */
     struct stack *stacks;
+    bool knows_off;          /* scheduler's events were recorded */
 };
 
 struct hot {
@@ -179,6 +185,7 @@ static bool leave(struct run_times *times, struct stack *stack, const struct sca
         counts = counts || frame->counts;
         if (counts) {
             hot->own = saturate_add(hot->own, saturate_subtract(took, frame->called));
+            hot->off = saturate_add(hot->off, frame->off);
             if (is_outermost(frame, map_get(&stack->active, place(times, row->code))))
                 hot->total = saturate_add(hot->total, took);
         }
@@ -187,6 +194,71 @@ static bool leave(struct run_times *times, struct stack *stack, const struct sca
     }
     cut(times, stack, row->depth);
     return !counts || row->kind == EVENT_YIELD || row->duration < 0 || ended(hot, row->duration);
+}
+
+/* ---- off the processor -------------------------------------------------------------------- */
+
+enum told { OTHER, OUT, WOKEN, IN };
+
+static bool is(struct string string, const char *text)
+{
+    return string.size == strlen(text) && !memcmp(string.text, text, string.size);
+}
+
+/* Whether an event of the kernel has a thread's id in the field of this name. */
+static bool names_thread(const struct scan_at *at, const struct run_code *code, const char *field,
+                         int64_t tid)
+{
+    struct event event;
+    const uint8_t *cursor = NULL;
+    struct value value;
+
+    if (event_decode(at->body + at->row->offset, at->body_size - at->row->offset, &event) < 0)
+        return false;
+    for (uint32_t i = 0; i < code->argument_count && event_value(&event, &cursor, &value); i++)
+        if (is(code->arguments[i], field))
+            return value.content == VALUE_INTEGER && value.integer == tid;
+    return false;
+}
+
+/* What an event tells of its own thread. */
+static enum told told(const struct scan_at *at, int64_t tid)
+{
+    const struct run_code *code = run_code_find(at->segment->run, at->row->code);
+
+    if (at->row->kind != EVENT_HAPPENED || !is(code->module, "sched"))
+        return OTHER;
+    if (is(code->func, "sched_switch")) {
+        if (names_thread(at, code, "prev_pid", tid))
+            return OUT;
+        return names_thread(at, code, "next_pid", tid) ? IN : OTHER;
+    }
+    return is(code->func, "sched_waking") && names_thread(at, code, "pid", tid) ? WOKEN : OTHER;
+}
+
+/* Heeds an event, before its function is entered or left. */
+static void switched(struct run_times *times, struct stack *stack, const struct scan_at *at)
+{
+    if (!stack->is_off && at->row->kind != EVENT_HAPPENED)
+        return;
+    enum told what = told(at, stack->thread ? stack->thread->tid : -1);
+    if (stack->is_off && what == WOKEN) {
+        if (stack->woken == INT64_MAX)
+            stack->woken = at->row->time;
+        return;
+    }
+    if (stack->is_off) {
+        int64_t end = what != IN && stack->woken < at->row->time ? stack->woken : at->row->time;
+        struct frame *frame = stack->count ? &stack->frames[stack->count - 1] : NULL;
+        if (frame)
+            frame->off = saturate_add(frame->off, saturate_subtract(end, stack->off_since));
+        stack->is_off = false;
+    }
+    if (what == OUT) {
+        times->knows_off = stack->is_off = true;
+        stack->off_since = at->row->time;
+        stack->woken = INT64_MAX;
+    }
 }
 
 bool hot_add(struct hot *hot, const struct scan_at *at)
@@ -202,6 +274,7 @@ bool hot_add(struct hot *hot, const struct scan_at *at)
     if (!hot->last || hot->last->thread != thread)
         if (!(hot->last = find_stack(hot->last_run, thread)))
             return false;
+    switched(hot->last_run, hot->last, at);
     switch (at->row->kind) {
     case EVENT_CALL:
     case EVENT_RESUME:
@@ -250,6 +323,8 @@ bool hot_result(struct hot *hot, const struct hot_code **codes, size_t *count)
                 code->run = times->run;
                 code->code = number;
                 code->median = median(code);
+                if (!times->knows_off)
+                    code->off = -1;
             }
     qsort(hot->result, *count, sizeof *hot->result, by_own_time);
     return true;

@@ -5,6 +5,11 @@
  * generator counts only while it runs. A call that began before the oldest event, or did not end
  * before the newest, does not count.
  *
+ * Time off the processor is the part of a function's own time in which its thread had none, as the
+ * scheduler's events tell: from sched_switch to sched_switch. The kernel sometimes leaves out the
+ * second one; then it ends when the thread is woken (sched_waking), or with its next event. The
+ * functions of a recording without these events have none.
+ *
  * Average, longest and median are of durations, as the events that end calls have them: of all
  * calls, recursive ones too, and of a generator from its call to its end. The median comes from a
  * histogram with four classes for each doubling, of 1 KiB a function: it is right to an eighth.
@@ -23,6 +28,7 @@ struct hot_code {
     uint64_t calls;
     uint64_t ended;             /* calls whose duration is known */
     int64_t own, total;         /* ns */
+    int64_t off;                /* ns: the part of `own` off the processor; -1: not recorded */
     int64_t durations, longest; /* ns: the sum of them all, and the largest */
     int64_t median;             /* ns; made by hot_result */
     uint32_t *classes;          /* calls by their duration; NULL: none has ended */

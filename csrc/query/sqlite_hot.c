@@ -2,6 +2,7 @@
  *
  *   SELECT module, func, calls, own, total FROM hot WHERE run = 1 LIMIT 20;
  *   SELECT func, calls, longest FROM hot WHERE run = 1 AND hot MATCH '(= mine 1)';
+ *   SELECT func, own - off AS busy, off FROM hot WHERE run = 1 ORDER BY off DESC;
  *
  * Each query goes through all events of its runs, threads and time; hot.h says what counts.
  */
@@ -23,7 +24,7 @@ struct hot_cursor {
 };
 
 enum { HOT_RUN, HOT_MODULE, HOT_FUNC, HOT_FILE, HOT_LINE, HOT_CALLS, HOT_OWN, HOT_TOTAL,
-       HOT_AVERAGE, HOT_LONGEST, HOT_MEDIAN, HOT_MINE, HOT_MATCH };
+       HOT_AVERAGE, HOT_LONGEST, HOT_MEDIAN, HOT_MINE, HOT_OFF, HOT_MATCH };
 
 static int connect(sqlite3 *db, void *trace, int count, const char *const *words, sqlite3_vtab **made,
                    char **error)
@@ -32,7 +33,7 @@ static int connect(sqlite3 *db, void *trace, int count, const char *const *words
     return trace_connect(db, trace,
                          "CREATE TABLE hot(run INTEGER, module TEXT, func TEXT, file TEXT, line INTEGER,"
                          " calls INTEGER, own INTEGER, total INTEGER, average INTEGER, longest INTEGER,"
-                         " median INTEGER, mine INTEGER HIDDEN, hot HIDDEN)",
+                         " median INTEGER, mine INTEGER HIDDEN, off INTEGER HIDDEN, hot HIDDEN)",
                          made);
 }
 
@@ -179,6 +180,10 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int numbe
         break;
     case HOT_MINE:
         sqlite3_result_int64(context, code->mine);
+        break;
+    case HOT_OFF:
+        if (hot->off >= 0)
+            sqlite3_result_int64(context, hot->off);
         break;
     }
     return SQLITE_OK;

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..query import stack
 from ..rows import Placed, Row, Source, level_of, text
 from ..stretches import ALL, MINE, NEAR, Scope, is_hidden
+from ..waits import off_processor
 from . import navigation
 from .view import LEAVES, placed
 
@@ -35,7 +36,7 @@ class Lane(NamedTuple):
 class Bar(NamedTuple):
     """A call: its function, and its time in ns; `end` is None if it has not ended. id: of the event
     that ended it, or of the one that began it. depth: the number of shown calls around it. library:
-    it is of code that is not shown."""
+    it is of code that is not shown. off: it is no call, but a time off the processor."""
 
     lane: Lane
     depth: int
@@ -45,6 +46,7 @@ class Bar(NamedTuple):
     failed: bool
     id: int
     library: bool = False
+    off: bool = False
 
 
 class Part(NamedTuple):
@@ -86,7 +88,10 @@ def bars(
         most = _BARS // max(len(places), 1) // 2
         for pid, tid in places:
             found += _open(database, run, pid, tid, part.end, scope, most)
-        return found
+        return found + [
+            Bar(Lane(pid, tid), 0, start, end, "", False, 0, off=True)
+            for pid, tid, start, end in off_processor(database, run, part.start, part.end, least)
+        ]
 
     return question
 

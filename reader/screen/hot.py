@@ -40,12 +40,15 @@ class Times(NamedTuple):
     average: int | None = None
     median: int | None = None
     longest: int | None = None
+    off: int | None = None  # of `own`
 
 
 def predicate(view: View, runs: list[Run]) -> str:
     """The calls of a view, for `hot MATCH`."""
     shown = [run for run in runs if view.run in (None, run.id)]
     conditions = [] if view.run is None else [f"(= run {view.run})"]
+    if view.layers:
+        conditions.append(view.layers)
     if view.filter is not None:
         from ..filter.sql import predicate as of_filter
 
@@ -65,8 +68,9 @@ def functions(condition: str, mine: bool) -> Callable[[Database], dict[Function,
     def question(database: Database) -> dict[Function, Times]:
         found: dict[Function, Times] = {}
         rows = database.query(
-            "bbbiiiinnni",
-            f"SELECT {_CODE}, calls, own, total, average, median, longest, mine FROM hot WHERE hot MATCH ?",
+            "bbbiiiinnnni",
+            f"SELECT {_CODE}, calls, own, total, average, median, longest, off, mine FROM hot"
+            " WHERE hot MATCH ?",
             (condition,),
         )
         for module, func, file, line, *numbers, is_mine in rows:
@@ -90,6 +94,7 @@ def _together(one: Times, other: Times) -> Times:
         averages,
         more.median if more.median is not None else less.median,
         max(one.longest or 0, other.longest or 0),
+        None if one.off is None and other.off is None else (one.off or 0) + (other.off or 0),
     )
 
 
@@ -140,6 +145,16 @@ class HotLine(NamedTuple):
     numbers: analyse.Row
     place: str
     source: str
+
+
+def has_off(runs: list[Run]) -> Callable[[Database], bool]:
+    """A question: whether the scheduler's events were recorded."""
+
+    def question(database: Database) -> bool:
+        found = "SELECT 1 FROM code WHERE run = ? AND module = 'sched' AND func = 'sched_switch' LIMIT 1"
+        return any(database.query("i", found, (run.id,)) for run in runs)
+
+    return question
 
 
 def has_lines(runs: list[Run]) -> Callable[[Database], bool]:

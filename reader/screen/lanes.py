@@ -1,6 +1,7 @@
 """Lanes: the time from left to right, and below each other the threads and tasks, with their calls
 as bars: a call stands below its caller. Where only own code is shown, library functions that it
-calls are names without a bar. dialogs.py opens it for the effect ShowLanes, and hands it keys.
+calls are names without a bar. Dots in bars are times off the processor. dialogs.py opens it for the
+effect ShowLanes, and hands it keys.
 
 What is known is drawn at once, also after a step or another scale; the rest comes in the
 background.
@@ -61,6 +62,7 @@ class Lanes:
         self._grows = part.end >= whole().end  # what is shown ends now
         self._said = ""  # until the next key
         self._bars: dict[Lane, dict[int, list[Bar]]] = {}  # by depth, those of a row by their time
+        self._off: dict[tuple[int, int], list[Bar]] = {}  # times off the processor, by process and thread
         self._asked: tuple[Part, int] | None = None  # the part that the bars are of, and its cells
         self._width = 0
         self._grid: list[tuple[Lane, int]] = []  # the lane and depth of each row ...
@@ -83,8 +85,11 @@ class Lanes:
             self._part = self._part._replace(end=max(self._part.end, self._whole().end))
 
     def take(self, found: list[Bar]) -> None:
-        self._bars = {}
+        self._bars, self._off = {}, {}
         for bar in sorted(found, key=lambda bar: bar.start):
+            if bar.off:
+                self._off.setdefault((bar.lane.pid, bar.lane.tid), []).append(bar)
+                continue
             self._bars.setdefault(bar.lane, {}).setdefault(bar.depth, []).append(bar)
 
     def _cell(self) -> int:
@@ -316,6 +321,11 @@ class Lanes:
                 room = slice(before, first)
                 if not "".join(text[room]).strip() and not any(styles[room]) and cells(name) == len(name):
                     text[room] = f"{name} "
+        dot = self._display.own("·")
+        for off in filter(self._is_shown, self._off.get(lane[:2], ())):
+            for column in range(self._column(off.start), self._column(self._until(off))):
+                if styles[column] and text[column] == " ":
+                    text[column] = dot
         if lane == self._lane and depth == self._depth and current is None:
             styles[self._column(self._time)] = "cursor"
         spans: list[tuple[int, int, str]] = []

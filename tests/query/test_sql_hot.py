@@ -10,6 +10,7 @@ import pytest
 from pytracer.reader.sql_session import SqlSession
 
 from handmade import NS_PER_UNIT, Handmade, event
+from waiting import write_waiting
 
 FUNCTIONS = ("main", "walk", "parse", "Order.pay")
 ENTERS, LEAVES = ("call", "resume", "throw"), ("return", "exception", "yield")
@@ -196,4 +197,36 @@ def test_calls_are_chosen_by_their_arguments_and_durations(tmp_path: Path) -> No
         assert row == expected, predicate
     with pytest.raises(apsw.SQLError, match="position 0"):
         session.connection().execute(counts, ("=",))
+    session.close()
+
+
+def test_own_time_off_the_processor(tmp_path: Path) -> None:
+    write_waiting(tmp_path / "traces.sqlite")
+    session = SqlSession(str(tmp_path / "traces.sqlite"))
+    rows = session.connection().execute("SELECT func, own / 4, off / 4 FROM hot ORDER BY func").fetchall()
+    assert rows == [("futex", 46, 32), ("get", 14, 0), ("main", 50, 10), ("put", 13, 0), ("read", 12, 10)]
+    where = "hot MATCH '(= tid 200)'"
+    rows = session.connection().execute(f"SELECT func, off FROM hot WHERE {where} AND off > 0").fetchall()
+    assert rows == [("read", 40)]
+    session.close()
+
+
+@pytest.mark.parametrize("wakes", [True, False])
+def test_a_switch_back_that_the_kernel_left_out(tmp_path: Path, wakes: bool) -> None:
+    path = tmp_path / "traces.sqlite"
+    with Handmade(path) as database:
+        run = database.run(features=7)
+        database.code(run, 1, "wait")
+        kernel = {"module": "sched", "file": "", "line": 0, "layer": "kernel"}
+        database.code(run, 2, "sched_switch", ["prev_pid", "next_pid"], **kernel)  # type: ignore[arg-type]
+        database.code(run, 3, "sched_waking", ["pid"], **kernel)  # type: ignore[arg-type]
+        switches = [event("event", 2, 100, 0, time=5), event("event", 3, 100 if wakes else 7, time=10)]
+        records = [event("call", 1), *switches, event("return", 1, time=20, elapsed=35)]
+        database.segment(run, records)
+        database.run()
+        database.code(2, 1, "wait")
+        database.segment(2, [event("call", 1), event("return", 1, time=35, elapsed=35)])
+    session = SqlSession(str(path))
+    rows = session.connection().execute("SELECT run, own / 4, off / 4 FROM hot ORDER BY run").fetchall()
+    assert rows == [(1, 35, 10), (2, 35, None)]
     session.close()

@@ -17,8 +17,9 @@ from pytracer.reader.screen.lanes import Lanes
 from pytracer.reader.screen.lines import DisplayOptions
 from pytracer.reader.stretches import MINE, NEAR, Scope
 
-from handmade import NS_PER_UNIT, Handmade, event
+from handmade import EPOCH_NS, NS_PER_UNIT, Handmade, event
 from sessions import Reader
+from waiting import write_waiting
 
 ONE, TWO = Lane(100, 100), Lane(100, 200)
 
@@ -230,6 +231,30 @@ def test_the_end_moves_on_while_everything_is_shown() -> None:
     made.keypress((54, 12), "-")
     assert screen(made)[0].endswith("+10µs, to now")
     assert screen(made)[-2].split("  ")[2] == "runs still"
+
+
+def test_time_off_the_processor_is_dotted(tmp_path: Path) -> None:
+    off = Bar(ONE, 0, 2000, 3000, "", False, 0, off=True)
+    made = lanes([Bar(ONE, 0, 0, None, "main", False, 1), off])
+    row = screen(made)[1].ljust(54)[13:]
+    assert "".join("·" if cell == "·" else " " for cell in row).rstrip() == " " * 20 + "·" * 10
+    assert row.startswith("▏main")
+    write_waiting(tmp_path / "traces.sqlite")
+    database = Database(str(tmp_path / "traces.sqlite"))
+
+    def asked(start: int, end: int, least: int) -> list[tuple[int, int, int]]:
+        part = Part(EPOCH_NS + 4 * start, EPOCH_NS + 4 * end)
+        found = flame.bars(1, part, 4 * least, database.sources(1))(database)
+        return [
+            (bar.lane.tid, (bar.start - EPOCH_NS) // 4, ((bar.end or 0) - EPOCH_NS) // 4)
+            for bar in found
+            if bar.off
+        ]
+
+    assert asked(0, 200, 1) == [(200, 42, 52), (100, 32, 64), (100, 80, 90)]
+    assert asked(0, 200, 20) == [(100, 32, 64)]
+    assert asked(50, 85, 1) == [(200, 50, 52), (100, 50, 64), (100, 80, 85)]
+    database.close()
 
 
 def lanes(found: list[Bar], width: int = 54) -> Lanes:

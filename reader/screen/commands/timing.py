@@ -48,19 +48,21 @@ _NAME = 60  # characters of a function's name in a message
 def hot_list(session: Session, count: Count) -> Task[None]:
     from .. import hot
 
-    has_lines = yield hot.has_lines(session.runs_shown())
-    yield _hot_functions(session, session.browser.view.scope is MINE, has_lines)
+    runs = session.runs_shown()
+    has_lines, has_off = (yield hot.has_lines(runs)), (yield hot.has_off(runs))
+    yield _hot_functions(session, session.browser.view.scope is MINE, has_lines, has_off)
 
 
-def _hot_functions(session: Session, mine: bool, has_lines: bool) -> ShowList:
-    """mine: of one's own code alone."""
+def _hot_functions(session: Session, mine: bool, has_lines: bool, has_off: bool) -> ShowList:
+    """mine: of one's own code alone. has_off: with the time off the processor."""
     from .. import hot
 
     view, runs = session.browser.view, list(session.runs)
     condition = hot.predicate(view, runs)
 
     def entries(found: dict[Function, Times]) -> list[Entry]:
-        return [Entry(function, (function.name, *times)) for function, times in found.items()]
+        shown = len(columns) - 1
+        return [Entry(function, (function.name, *times[:shown])) for function, times in found.items()]
 
     def question(database: Database) -> list[Entry]:
         return entries(hot.functions(condition, mine)(database))
@@ -75,20 +77,21 @@ def _hot_functions(session: Session, mine: bool, has_lines: bool) -> ShowList:
         *_times(session),
         Column("median", "m", lasting),
         Column("longest", "l", lasting),
+        *((Column("off", "p", lasting),) if has_off else ()),
     )
     actions = {"enter": Action("its slowest calls", lambda entry: _slowest(session, entry))}
     if has_lines:
-        actions["H"] = Action("lines", lambda entry: _hot_lines(session, mine), anywhere=True)
+        actions["H"] = Action("lines", lambda entry: _hot_lines(session, mine, has_off), anywhere=True)
     actions |= {
         "&": Action("filter", lambda entry: _only(session, entry.id)),
-        "M": _all_or_mine("functions", mine, lambda mine: _hot_functions(session, mine, has_lines)),
+        "M": _all_or_mine("functions", mine, lambda mine: _hot_functions(session, mine, has_lines, has_off)),
     }
     listed = _listed(session, "functions", condition, mine, question, first if view.filter is None else None)
     return ShowList("hot", _title(session, "functions", mine), columns, actions, listed, sort=2)
 
 
-def _hot_lines(session: Session, mine: bool) -> ShowList:
-    """mine: of one's own code alone."""
+def _hot_lines(session: Session, mine: bool, has_off: bool) -> ShowList:
+    """mine: of one's own code alone. has_off: the functions have it."""
     from .. import hot
 
     condition, runs = hot.predicate(session.browser.view, list(session.runs)), session.runs_shown()
@@ -106,9 +109,9 @@ def _hot_lines(session: Session, mine: bool) -> ShowList:
     )
     actions = {
         "enter": Action("its next run", lambda entry: _next_run(session, entry)),
-        "H": Action("functions", lambda entry: _hot_functions(session, mine, True), anywhere=True),
+        "H": Action("functions", lambda entry: _hot_functions(session, mine, True, has_off), anywhere=True),
         "&": Action("filter", lambda entry: _only_line(session, entry.id)),
-        "M": _all_or_mine("lines", mine, lambda mine: _hot_lines(session, mine)),
+        "M": _all_or_mine("lines", mine, lambda mine: _hot_lines(session, mine, has_off)),
     }
     listed = _listed(session, "lines", condition, mine, question)
     return ShowList("hot lines", _title(session, "lines", mine), columns, actions, listed, sort=2)
