@@ -233,8 +233,8 @@ A column's letter sorts by it: `f` by name, `c o t a m l` by numbers, the same k
 other way round; `←` and `→` sort by the column beside. `/`, `n` and `N` search names. Where only
 your own code is shown, the list begins with that, too; `M` shows all functions, and again your own.
 `Enter` goes to the slowest calls of a function, and opens their stretch; `&` makes a filter of it.
-With `--kernel`, `off` is the part of the own time in which the thread had no processor (`p` sorts by
-it); that of a system call that waits is nearly all.
+With `--kernel`, `off` is the part of the own time in which the thread had no processor (`p` sorts
+by it); that of a system call that waits is nearly all.
 The calls stand there at once, from the summaries of the segments. The times need all events, a
 hundred million some ten seconds: they are counted in the background, and again while the program
 runs. So the slowest test is `H` `l`.
