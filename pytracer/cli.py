@@ -85,6 +85,7 @@ SETTINGS = {
             alone=KERNEL_ALONE,
             accepts=are_kernel_events,
         ),
+        Option("--cpu", "", "", "0", read_switch, "the processor of each event (on with --kernel)"),
         Option(
             "--native",
             "",

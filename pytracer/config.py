@@ -89,6 +89,8 @@ def from_environment(environment: "Mapping[str, str]") -> dict[str, str]:
 def settings(given: dict[str, str]) -> dict[str, str]:
     """All settings, by name: given ones (normal forms) over environment over file over defaults."""
     layers = from_file() | from_environment(os.environ) | given
+    if layers.get("kernel"):
+        layers.setdefault("cpu", "1")
     for option in OPTIONS:
         if option.name not in layers:
             layers[option.name] = option.convert(option.default or "", option.flag)

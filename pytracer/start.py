@@ -108,6 +108,7 @@ def begin(settings: dict[str, str], gate: bool) -> None:
         lines=LINES.index(settings["lines"]),
         c_calls=C_CALLS.index(settings["c_calls"]),
         native=native_paths(settings["native"]),
+        cpu=settings["cpu"] == "1",
         redact=settings["redact"] or None,
         gate=gate,
         stdlib_path=show_path(os.path.dirname(os.__file__)),

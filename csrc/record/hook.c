@@ -199,7 +199,7 @@ static bool before_leave(bool alone)
 
 void hook_finalized(void) { finalized = true; }
 
-int hook_open(const struct front_end *front_end, bool values)
+int hook_open(const struct front_end *front_end, bool values, bool cpu)
 {
     static bool prepared;
     struct ring *ring = session_ring();
@@ -215,6 +215,8 @@ int hook_open(const struct front_end *front_end, bool values)
     session_before_leave = before_leave;
     recorder.clock_kind = ring_clock_kind(ring);
     recorder.clock_shift = ring_clock_shift(ring);
+    recorder.cpu = cpu;
+    recorder.ticks = !cpu && recorder.clock_kind == CLOCK_TICKS;
     recorder.values = values;
     recorder.on = true;
     threads_forked();

@@ -213,9 +213,9 @@ void hook_log(PyObject *text, PyObject *const *values, PyObject *names);
 
 /* ---- begin and end ------------------------------------------------------------------------ */
 
-/* Makes this process's part of the recording ready; session_join has been called. 0, or -1 with
- * a Python exception. */
-int hook_open(const struct front_end *front_end, bool values);
+/* Makes this process's part of the recording ready; session_join has been called. values,
+ * cpu: they are recorded. 0, or -1 with a Python exception. */
+int hook_open(const struct front_end *front_end, bool values, bool cpu);
 /* Seals all streams of the process. False: as threads_close. */
 bool hook_close(void);
 /* Python is finalized: no thread records any more. */

@@ -171,12 +171,12 @@ static char **text_array(PyObject *list)
 }
 
 PyDoc_STRVAR(start_doc,
-"start(*, modules, exclude, site_packages, stdlib, values, repr, value_length, attributes, lines, c_calls, native, redact, gate,\n"
+"start(*, modules, exclude, site_packages, stdlib, values, repr, value_length, attributes, lines, c_calls, native, cpu, redact, gate,\n"
 "      stdlib_path, own_path, own_alias, made_up_file, directory, command, python) -> None\n\n"
 "Begins to record this process. modules, exclude: absolute paths (modules empty: everything is in\n"
 "scope). lines, c_calls: 0: none, 1: those of the user's own code, 2: all; c_calls\n"
 "also 3: all, and no call site is ever switched off. native: absolute paths of shared objects and\n"
-"folders whose functions are recorded, too; empty: all; None: none. redact: POSIX extended regular\n"
+"folders whose functions are recorded, too; empty: all; None: none. cpu: of each event. redact: POSIX extended regular\n"
 "expression, or None. gate: not before `site` is done. own_path,\n"
 "own_alias: pytrace's own package and module. made_up_file: the name that the program's code has for\n"
 "a file if it has none, or None. directory: what relative file names are relative to.\n"
@@ -229,15 +229,15 @@ static void watch_exit(void)
 static PyObject *start(PyObject *module, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"modules",     "exclude",  "site_packages", "stdlib",    "values",
-                            "repr",        "value_length", "attributes", "lines",    "c_calls",  "native", "redact",    "gate",      "stdlib_path",
+                            "repr",        "value_length", "attributes", "lines",    "c_calls",  "native", "cpu", "redact",    "gate",      "stdlib_path",
                             "own_path",    "own_alias", "made_up_file", "directory", "command", "python", NULL};
     PyObject *modules, *exclude, *native;
-    int site_packages, stdlib, values, repr, lines, c_calls, gate;
+    int site_packages, stdlib, values, repr, lines, c_calls, cpu, gate;
     Py_ssize_t value_length, attributes, command_size;
     const char *redact, *stdlib_path, *own_path, *own_alias, *made_up_file, *directory, *command, *python;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$OOppppnniiOzpzzzzzs#s:start", names, &modules, &exclude,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "$OOppppnniiOpzpzzzzzs#s:start", names, &modules, &exclude,
                                      &site_packages, &stdlib, &values, &repr, &value_length, &attributes,
-                                     &lines, &c_calls, &native, &redact, &gate,
+                                     &lines, &c_calls, &native, &cpu, &redact, &gate,
                                      &stdlib_path, &own_path, &own_alias, &made_up_file, &directory, &command, &command_size,
                                      &python))
         return NULL;
@@ -273,7 +273,7 @@ static PyObject *start(PyObject *module, PyObject *args, PyObject *keywords)
         if (status == 0)
             status = values_configure((size_t)value_length, (unsigned)attributes, repr);
         if (status == 0)
-            status = hook_open(FRONT_END, values);
+            status = hook_open(FRONT_END, values, cpu);
         if (status == 0 && native_paths != NULL)
             status = native_choose(native_paths);
         if (status == 0) {

@@ -216,7 +216,7 @@ HOT uint64_t place_of(uintptr_t frame, const void *instruction)
     return (uint64_t)(uintptr_t)instruction << PLACE_BITS | frame;
 }
 
-#define ROOM (EVENT_HEAD_MAX + sizeof NATIVE_LEFT + 8)
+#define ROOM (EVENTS_CPU_MAX + EVENT_HEAD_MAX + sizeof NATIVE_LEFT + 8)
 _Static_assert(ROOM < 128, "");
 
 HOT uint8_t *room(struct thread *thread)
@@ -489,11 +489,11 @@ static void on_enter(void *address, void *site)
         const struct table *in = atomic_load_explicit(&table, memory_order_acquire);
         const struct function *function = &in->functions[hash(in, (uintptr_t)address)];
         struct open_call *top = thread->top;
-        uint8_t *record = thread->stream.next;
         if (LIKELY(atomic_load_explicit(&function->address, memory_order_acquire) == (uintptr_t)address) &&
             !(is_native_call(top - 1) && UNLIKELY(frame_of(top - 1) <= frame)) &&
-            LIKELY(top != thread->end) && LIKELY((size_t)(thread->stream.end - record) >= ROOM)) {
+            LIKELY(top != thread->end) && LIKELY((size_t)(thread->stream.end - thread->stream.next) >= ROOM)) {
             uint64_t now = record_now(thread);
+            uint8_t *record = thread->stream.next;
             commit(thread, record, put_head(record, function, EVENT_CALL, now - thread->stream.time), now);
             push(thread, function, site, place_of(frame, instruction), now);
             writer_end();

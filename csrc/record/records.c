@@ -6,11 +6,46 @@
 #include "record/session.h"
 #include "record/stats.h"
 
+#include <sched.h>
+
 uint64_t record_now_behind(const struct thread *thread)
 {
     STAT(clock_behind);
     uint64_t now = ring_clock_units(session_ring());
     return now > thread->stream.time ? now : thread->stream.time;
+}
+
+/* ---- the processor ------------------------------------------------------------------------ */
+
+/* Writes the processor of the events that follow, if it is another one than before. It is published
+ * together with the next record. */
+static void note_cpu(struct thread *thread)
+{
+    struct stream *stream = &thread->stream;
+    int32_t cpu = sched_getcpu(); /* no system call: the kernel keeps it in the thread's memory */
+    if (cpu == thread->cpu)
+        return;
+    thread->cpu = cpu;
+    if (stream->next == NULL)
+        return; /* the next chunk begins with it */
+    if (stream->end - stream->next < EVENTS_CPU_MAX)
+        stream->end = stream->next; /* the same: the next record has no room in this one */
+    else
+        stream->next = events_put_cpu(stream->next, cpu);
+}
+
+static uint8_t *put_cpu_again(struct thread *thread, uint8_t *p)
+{
+    if (recorder.cpu && thread->cpu != CPU_UNKNOWN)
+        thread->stream.next = p = events_put_cpu(p, thread->cpu);
+    return p;
+}
+
+uint64_t record_now_otherwise(struct thread *thread)
+{
+    if (recorder.cpu)
+        note_cpu(thread);
+    return clock_units(recorder.clock_kind, recorder.clock_shift);
 }
 
 /* ---- room --------------------------------------------------------------------------------- */
@@ -52,7 +87,7 @@ static uint8_t *room_in_chunk(struct thread *thread, size_t size, size_t least, 
         threads_share_chunks(thread);
     if (p == NULL && stream->lost & 0xff) /* drops are cheap: few of them look at the clock */
         return NULL;
-    uint64_t now = record_now(thread);
+    uint64_t now = ring_clock_units(session_ring());
     if (now - checked > DUMPER_CHECK_UNITS) {
         checked = now;
         session_check_dumper();
@@ -60,7 +95,7 @@ static uint8_t *room_in_chunk(struct thread *thread, size_t size, size_t least, 
     if (p != NULL && stream->lost)
         p = thread_put_lost(thread, p, stream->time); /* the next caller read its time before */
     if (p != NULL)
-        p = task_put_again(thread, p);
+        p = put_cpu_again(thread, task_put_again(thread, p));
     return p;
 }
 

@@ -31,10 +31,13 @@ void record_abandon(struct thread *thread);
 /* record_now if the counter is behind this thread's last event: by a little, as cores may differ,
  * or because the machine has slept. */
 uint64_t record_now_behind(const struct thread *thread);
+/* record_now's time where it takes more than the counter: another clock, or the processor. */
+uint64_t record_now_otherwise(struct thread *thread);
 
-HOT uint64_t record_now(const struct thread *thread)
+/* The time of the record that comes next. With --cpu it may write an element before that record. */
+HOT uint64_t record_now(struct thread *thread)
 {
-    uint64_t now = clock_units(recorder.clock_kind, recorder.clock_shift);
+    uint64_t now = LIKELY(recorder.ticks) ? clock_ticks() >> recorder.clock_shift : record_now_otherwise(thread);
     return LIKELY(now >= thread->stream.time) ? now : record_now_behind(thread);
 }
 

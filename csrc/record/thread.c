@@ -283,6 +283,7 @@ struct thread *thread_make(uint64_t tid)
     stream_open(&thread->stream, session_ring(), session_process(), tid, CHUNK_EVENTS);
     thread->stream.time = ring_clock_units(session_ring());
     thread->writer = &this_writer;
+    thread->cpu = CPU_UNKNOWN;
     bool before = lock_threads();
     add_thread(thread);
     unlock_threads(before);

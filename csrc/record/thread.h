@@ -57,6 +57,7 @@ struct thread {
     bool native;                    /* its native functions are recorded, too */
     bool named;                     /* by the operating system's name, until it is defined */
     uint32_t suppressed;            /* @notrace functions that are open */
+    int32_t cpu;                    /* with --cpu: of its last record, or CPU_UNKNOWN */
     const void *stack[3];           /* last seen innermost chunks of its data stack; greenlets.c */
     struct open_call *top;          /* one behind the innermost */
     struct open_call *calls, *end;  /* `first`, or memory of their own; calls[0] is a sentinel */
@@ -81,6 +82,8 @@ struct thread {
 struct recorder {
     PyThreadState *const volatile *state; /* see compat_state_word */
     uint32_t clock_kind, clock_shift;
+    bool ticks;              /* the time is the processor's counter, and nothing else is asked for */
+    bool cpu;                /* events tell their processor */
     bool values;
     bool on;
     bool native;             /* native functions are recorded */
