@@ -100,6 +100,10 @@ int kernel_add_event(struct kernel *kernel, const char *format, size_t size, enu
                      bool shown);
 int kernel_pair(struct kernel *kernel, int enter, int exit);
 int kernel_tells_of(struct kernel *kernel, int id, const char *field, bool begins);
+void kernel_tells_end(struct kernel *kernel, int id);
+int kernel_add_perf(struct kernel *kernel, uint32_t number);
+int kernel_attach(struct kernel *kernel, uint32_t tid, bool faults);
+void kernel_stop_perf(struct kernel *kernel);
 int kernel_add_processor(struct kernel *kernel, uint32_t number, int fd, int stats_fd);
 int kernel_add_thread(struct kernel *kernel, uint32_t tid);
 int kernel_drain(struct kernel *kernel, size_t most);
@@ -120,7 +124,8 @@ void kernel_first_body(struct kernel *kernel);
 bool kernel_next_body(struct kernel *kernel, bool live, struct kernel_body *body);
 void kernel_stored(struct kernel *kernel, uint32_t stream, uint32_t sequence, uint32_t records);
 void kernel_finish(struct kernel *kernel);
-struct kernel_counts { uint64_t events, lost, nonsense, bytes; };
+struct kernel_counts { uint64_t events, lost, nonsense, bytes, waiting, threads; };
+int perf_allowed(void);
 void kernel_count(const struct kernel *kernel, struct kernel_counts *counts);
 
 /* definitions.h */
@@ -184,7 +189,7 @@ def ffi() -> cffi.FFI:
     builder.set_source(
         "pytracer._core",
         '#include "ring/ring.h"\n#include "format/definitions.h"\n#include "format/summary.h"\n'
-        '#include "kernel/record.h"\n',
+        '#include "kernel/record.h"\n#include "kernel/perf.h"\n',
         sources=sorted(str(path) for folder in SOURCES for path in FOLDER.glob(f"{folder}/*.c")),
         depends=sorted(str(header) for header in FOLDER.glob("*/*.h")),
         include_dirs=[str(FOLDER)],

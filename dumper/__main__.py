@@ -21,7 +21,7 @@ from .ring import Ring
 from .sources import Sources
 from .store import Refused, RunStart, Step, Store, Totals, no_step
 from .summary import summary
-from .tracefs import Unavailable
+from .tracefs import BadFilter, Unavailable, UnknownEvent
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -125,14 +125,19 @@ def _open_kernel(ring: Ring, settings: dict[str, str]) -> "Kernel | None":
         return None
     from .kernel import Kernel
 
-    pids = settings.get("kernel_pids", settings["pid"])  # of `pytrace kernel`
-    return Kernel(
-        ring,
-        settings["kernel"].split(","),
-        [int(pid) for pid in pids.split(",") if pid != "all"],
-        settings.get("kernel_filter", ""),
-        all=pids == "all",
-    )
+    words = settings.get("kernel_pids", settings["pid"])  # of `pytrace kernel`
+    wanted, filter = settings["kernel"].split(","), settings.get("kernel_filter", "")
+    pids = [int(word) for word in words.split(",") if word != "all"]
+    try:
+        return Kernel(ring, wanted, pids, filter, all=words == "all")
+    except (UnknownEvent, BadFilter):
+        raise
+    except Unavailable:
+        from .perf import PerfKernel, available, why_not
+
+        if filter or not pids or not available(wanted) or why_not():
+            raise
+        return PerfKernel(ring, wanted, pids)
 
 
 def shown(text: str) -> str:

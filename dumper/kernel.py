@@ -10,7 +10,7 @@ import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from pytracer._core import ffi, lib
 
@@ -20,9 +20,10 @@ from .tracefs import Instance, Unavailable, events, find, remove_left_behind
 
 PLACE = -1  # of a chunk that is not in the ring
 FIRST_NUMBER = lib.RING_PROCESSES  # of processes that are in no ring
-DRAIN_MOST = 64 << 20  # bytes that are in memory as pages
+DRAIN_MOST = 64 << 20  # bytes that are in memory; the rest stays in the kernel's buffers
 # Events that tell of another thread, and by which field. The first two tell of births.
 BIRTH = ("task:task_newtask", "pid")
+END = "sched:sched_process_exit"
 TOLD = {
     "sched:sched_switch": "next_pid",
     "sched:sched_waking": "pid",
@@ -33,6 +34,17 @@ TOLD = {
 }
 TypeRow = tuple[int, str, str | None, str | None]
 ThreadRow = tuple[int, int, int, str, str]
+
+
+class Source(Protocol):
+    """Where events come from: an instance of tracefs, or perf.py."""
+
+    is_new: bool  # False: a dumper before this one began it
+
+    def read(self, name: str) -> bytes: ...
+    def write(self, name: str, text: str) -> None: ...
+    def format(self, event: str) -> bytes: ...
+    def remove(self) -> None: ...
 
 
 class NewProcess(NamedTuple):
@@ -79,18 +91,9 @@ class Kernel:
         path = os.fsdecode(ring.path)
         remove_left_behind(folder, {"/dev/shm", "/tmp", os.path.dirname(path)})
         names = events(folder, wanted)
-        self._ring = ring
-        self._all = all
-        self._events: dict[int, Event] = {}  # by id
-        self._tgids: dict[int, int] = {}  # by tid
-        self._processes: dict[int, int] = {}  # numbers by pid, of those that are in no ring
-        self._streams: dict[int, tuple[int, int]] = {}  # process's number and tid
-        self._threads: list[ThreadRow] = []
-        self._waiting: dict[int, Any] = {}  # streams that no row has been made of
-        self.new_processes: list[NewProcess] = []
-        self.types: list[TypeRow] = []
+        self._prepare(ring, all)
         try:
-            self._instance = Instance(folder, os.path.basename(path))
+            self._instance: Source = Instance(folder, os.path.basename(path))
         except OSError as error:
             raise Unavailable(self._why(error)) from None
         try:
@@ -103,15 +106,26 @@ class Kernel:
             self.close()
             raise
 
+    def _prepare(self, ring: Ring, all: bool) -> None:
+        self._ring = ring
+        self._all = all
+        self._events: dict[int, Event] = {}  # by id
+        self._tgids: dict[int, int] = {}  # by tid
+        self._processes: dict[int, int] = {}  # numbers by pid, of those that are in no ring
+        self._streams: dict[int, tuple[int, int]] = {}  # process's number and tid
+        self._threads: list[ThreadRow] = []
+        self._waiting: dict[int, Any] = {}  # streams that no row has been made of
+        self.new_processes: list[NewProcess] = []
+        self.types: list[TypeRow] = []
+
     @staticmethod
     def _why(error: OSError) -> str:
         if error.errno == errno.EPERM:
             return f"the kernel does not allow it ({error.strerror}); a locked-down kernel shows no events"
         return f"{error.filename or 'tracefs'}: {error.strerror}"
 
-    def _open(self, names: list[str], filter: str) -> None:
-        """Raises OSError, MemoryError."""
-        page = self._instance.read("../../events/header_page")
+    def _make(self, page: bytes) -> None:
+        """The part in C; page: the description of pages. Raises MemoryError."""
         self._errors = [ffi.new("char[]", os.fsencode(errno.errorcode.get(n, ""))) for n in range(134)]
         self._error_names = ffi.new("char *[]", self._errors)
         numbers = [lib.ring_next_number(self._ring.raw) for _ in range(2)]
@@ -126,6 +140,10 @@ class Kernel:
         self._birth = ffi.new("struct kernel_birth *")
         self._number = ffi.new("uint32_t *")
         self._id = ffi.new("uint32_t *")
+
+    def _open(self, names: list[str], filter: str) -> None:
+        """Raises OSError, MemoryError."""
+        self._make(self._instance.read("../../events/header_page"))
         ids: dict[str, int] = {}
         for name in names:
             ids[name] = self._add_event(name)
@@ -141,7 +159,10 @@ class Kernel:
         if birth is None:
             birth = self._add_event(BIRTH[0], shown=False)
         lib.kernel_tells_of(self._kernel, birth, BIRTH[1].encode(), True)
-        self._enabled = self._together({*names, BIRTH[0]})
+        end = ids.get(END)
+        lib.kernel_tells_end(self._kernel, self._add_event(END, shown=False) if end is None else end)
+        self._enabled = self._together({*names, BIRTH[0], END})
+        self._unfiltered = {BIRTH[0], *({END} - {*names})}
         self._filter = filter
 
     def _add_event(self, name: str, shown: bool = True) -> int:
@@ -170,6 +191,7 @@ class Kernel:
     def _begin(self, pids: list[int]) -> None:
         """Raises OSError."""
         instance = self._instance
+        assert isinstance(instance, Instance)
         for processor in instance.processors():
             with suppress(FileNotFoundError):
                 fd = instance.open_pages(processor)
@@ -189,7 +211,7 @@ class Kernel:
             elif not self._all:
                 raise FileNotFoundError(errno.ESRCH, "no such process", str(pids))
             for name in self._enabled:
-                instance.enable(name, "" if name == BIRTH[0] else self._filter)
+                instance.enable(name, "" if name in self._unfiltered else self._filter)
             instance.write("tracing_on", "1")
         else:
             listed = instance.read("set_event_pid").split()
@@ -208,6 +230,10 @@ class Kernel:
     def drain(self) -> None:
         """To be called before the look at the ring. Raises OSError, MemoryError."""
         self._check(lib.kernel_drain(self._kernel, DRAIN_MOST))
+
+    def _drain_all(self) -> None:
+        """Nothing comes any more, so that the kernel's buffers bound it."""
+        self._check(lib.kernel_drain(self._kernel, ffi.cast("size_t", -1)))
 
     def make(self, ring: Ring, chunks: Iterable[Chunk], all: bool = False) -> None:
         """Records of the events that were drained; chunks: what is in the ring, as it was looked at
@@ -338,7 +364,7 @@ class Kernel:
         with suppress(OSError):
             self._instance.write("tracing_on", "0")
         while True:
-            self.drain()
+            self._drain_all()
             self.make(self._ring, chunks, all=True)
             if not self.counts().bytes:
                 break

@@ -8,6 +8,7 @@ held open, so that whoever finds one left behind may simply try.
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
 
 FOLDERS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 PREFIX = "pytrace-"
@@ -60,6 +61,7 @@ def _read(path: str) -> bytes:
         return file.read()
 
 
+@cache
 def _mount() -> str | None:
     """A tracefs that is mounted nowhere: it goes with this process. None: it cannot be had."""
     import ctypes

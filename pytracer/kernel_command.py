@@ -13,7 +13,7 @@ from types import FrameType
 from . import _hook
 from .cli import KERNEL
 from .config import settings
-from .launch import check_limits, check_output, check_python, create_ring
+from .launch import check_limits, check_output, check_python, create_ring, without_tracefs
 from .messages import say
 from .options import UsageError, values
 from .recovery import recover
@@ -31,7 +31,7 @@ def main(words: list[str]) -> int:
             raise UsageError("which process? --pid PID, or --all")
         check_python()
         check_limits()
-        check_events(given["events"])
+        given["events"] = check_events(given["events"], bool(pids) and not given["filter"])
         watched = [watch(pid) for pid in pids or []]
         names = ("output", "max_size", "max_traces", "buffer_size", "quiet")
         chosen = settings({name: given[name] for name in names})
@@ -48,13 +48,22 @@ def main(words: list[str]) -> int:
         return 2
 
 
-def check_events(events: str) -> None:
-    """Raises UsageError if they cannot be recorded."""
+def check_events(events: str, plain: bool) -> str:
+    """The events that can be recorded; without tracefs only if it is plain: without a filter, and of
+    some processes. Raises UsageError if there are none."""
     from .dumper import tracefs
 
     try:
         tracefs.events(tracefs.find(), events.split(","))
+        return events
+    except tracefs.UnknownEvent as problem:
+        raise UsageError(f"kernel events cannot be recorded: {problem}") from None
     except tracefs.Unavailable as problem:
+        if plain:
+            left, message = without_tracefs(events, str(problem))
+            if left:
+                say(message)
+                return left
         raise UsageError(f"kernel events cannot be recorded: {problem}") from None
 
 

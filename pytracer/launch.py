@@ -326,8 +326,8 @@ def check_limits() -> None:
 
 
 def check_kernel(chosen: dict[str, str]) -> None:
-    """Says why there will be no kernel events, and what to do; the program runs without them.
-    Raises UsageError for events that this kernel does not have."""
+    """Says why there will be no kernel events, or not all, and what to do; the program runs without
+    them. Raises UsageError for events that this kernel does not have."""
     from .dumper import tracefs
 
     try:
@@ -335,8 +335,21 @@ def check_kernel(chosen: dict[str, str]) -> None:
     except tracefs.UnknownEvent as problem:
         raise UsageError(f"--kernel: {problem}") from None
     except tracefs.Unavailable as problem:
-        say(f"kernel events are not recorded: {problem}")
-        chosen["kernel"] = ""
+        chosen["kernel"], message = without_tracefs(chosen["kernel"], str(problem))
+        say(message)
+
+
+def without_tracefs(events: str, why: str) -> tuple[str, str]:
+    """The events that can be recorded nevertheless, and a message that says what is missing."""
+    from .dumper import perf
+
+    left = perf.available(events.split(","))
+    if not left:
+        return "", f"kernel events are not recorded: {why}"
+    if problem := perf.why_not():
+        return "", f"kernel events are not recorded: {why}; {problem}"
+    shown = " and ".join({perf.SWITCH: "context switches", perf.FAULT: "page faults"}[name] for name in left)
+    return ",".join(left), f"of kernel events only {shown} of user space are recorded: {why}"
 
 
 # ---- all of it -----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #include "format/segment.h"
 #include "kernel/format.h"
 #include "kernel/pages.h"
+#include "kernel/perf.h"
 #include "ring/clock.h"
 
 #define BODY_WHOLE (64u << 10) /* a body as large as this is whole: thousands of events */
@@ -21,12 +22,14 @@
 #define TOLD_MAX 2             /* fields of an event that tell of other threads */
 #define ERROR_LAST 4095        /* a system call returns -1 to -4095 for an error */
 #define CLONE_THREAD_FLAG 0x10000
+#define LIVE_MOST (16u << 20)  /* bytes of bodies that are still written: then all are whole */
+#define TRAILING_NS 1000000000 /* after a thread's end nothing more comes of it */
 
 /* A kind of event, by its id. */
 struct event_type {
     struct kernel_format format;
     enum kernel_role role;
-    bool shown, begins;
+    bool shown, begins, ends;
     uint16_t pair;                /* of ENTER and EXIT; 0: none */
     uint32_t code;                /* 0: not used yet */
     uint32_t told_count;
@@ -54,17 +57,19 @@ struct body {
 };
 
 struct thread {
-    struct thread *next;
+    struct thread *next, **place;
     uint32_t tid, parent;
-    bool is_processor, is_ended;
+    bool is_processor;
+    bool is_followed;             /* it has a stream of its own, by which it is known to the end */
+    bool is_over;                 /* its number is used again, or nothing has come for long ... */
+    uint64_t ended;               /* ... since it ended; ticks, 0: it lives */
     bool is_process;              /* it began as one; else as a thread of its parent */
     uint32_t stream;              /* 0: nothing is recorded of it yet */
     uint32_t sequence;            /* of the body that is written */
     struct body *body;            /* NULL: none has begun */
     struct body *whole, **whole_end;
     int32_t open;                 /* calls behind the last record, as a reader counts them */
-    struct own *newest;           /* of its own streams; NULL: none is known */
-    int32_t own;                  /* calls that are open in that ... */
+    int32_t own;                  /* calls that are open in its own stream ... */
     struct step *steps;           /* ... and later */
     size_t step_first, step_count, step_capacity;
     uint32_t call;                /* the code of the system call that is open; 0: none */
@@ -83,6 +88,7 @@ struct own {
 struct processor {
     uint32_t number;
     int fd, stats_fd;
+    struct perf *perf;            /* instead of both */
     uint64_t overrun;             /* events lost so far, of those that are told */
     struct thread *thread;        /* its own events */
     uint8_t **pages;              /* of page_size bytes */
@@ -110,7 +116,9 @@ struct kernel {
     struct thread *threads, **threads_end;
     struct thread **births;       /* threads that have got a stream */
     size_t birth_count, births_given, birth_capacity;
-    struct map by_tid;            /* threads that live */
+    struct thread *retired;       /* those of `owns` that are over */
+    struct map by_tid;            /* threads that live; or NOBODY */
+    struct map by_kernel_stream;  /* those that have got a stream; or NOBODY */
     struct own *owns;
     struct map by_stream;
     uint8_t **spare;              /* pages */
@@ -118,12 +126,23 @@ struct kernel {
     uint64_t drain_time, certain; /* ticks: of the last drain, and of the one before */
     uint64_t losses;              /* times that events were lost */
     struct kernel_counts counts;
+    uint64_t trailing;            /* TRAILING_NS in ticks */
+    uint64_t live_bytes;          /* of bodies that are written */
+    struct perf_clock clock;
     struct thread *giving;        /* where kernel_next_body goes on: its body after this one ... */
     struct body *given;           /* ... NULL: the first */
 };
 
 #define TYPES (1u << 16)
+#define NOBODY 1               /* as a pointer in a map */
 #define SPARE_MAX 1024 /* pages that are kept for the next drain */
+
+/* Ticks in so many nanoseconds, as far as that is known already. */
+static uint64_t ticks_in(const struct ring *ring, uint64_t ns)
+{
+    uint64_t scale = ring_clock_scale(ring); /* ns per unit << 32 */
+    return scale ? (uint64_t)(((unsigned __int128)ns << 32) / scale) << ring_clock_shift(ring) : 4 * ns;
+}
 
 /* ---- making ------------------------------------------------------------------------------- */
 
@@ -140,6 +159,9 @@ struct kernel *kernel_new(struct ring *ring, const char *page, size_t page_size,
     kernel->address_type = address_type;
     kernel->all = all;
     kernel->threads_end = &kernel->threads;
+    kernel->clock.kind = (enum clock_kind)ring_clock_kind(ring);
+    perf_look_at_clock(&kernel->clock);
+    kernel->trailing = ticks_in(ring, TRAILING_NS);
     if (!kernel_layout_parse(page, page_size, &kernel->layout) ||
         !(kernel->types = calloc(TYPES, sizeof *kernel->types))) {
         kernel_free(kernel);
@@ -179,12 +201,18 @@ void kernel_free(struct kernel *kernel)
         free(processor->pages);
         free(processor->sizes);
         free(processor->lost);
-        close(processor->fd);
+        perf_free(processor->perf);
+        if (processor->fd >= 0)
+            close(processor->fd);
         if (processor->stats_fd >= 0)
             close(processor->stats_fd);
     }
     free(kernel->processors);
     for (struct thread *thread = kernel->threads, *next; thread; thread = next) {
+        next = thread->next;
+        thread_free(thread);
+    }
+    for (struct thread *thread = kernel->retired, *next; thread; thread = next) {
         next = thread->next;
         thread_free(thread);
     }
@@ -201,6 +229,7 @@ void kernel_free(struct kernel *kernel)
     free(kernel->births);
     free(kernel->used);
     map_free(&kernel->by_tid);
+    map_free(&kernel->by_kernel_stream);
     map_free(&kernel->by_stream);
     free(kernel);
 }
@@ -252,6 +281,13 @@ int kernel_tells_of(struct kernel *kernel, int id, const char *field, bool begin
     return 0;
 }
 
+void kernel_tells_end(struct kernel *kernel, int id)
+{
+    struct event_type *type = type_of(kernel, id);
+    if (type)
+        type->ends = true;
+}
+
 /* ---- threads ------------------------------------------------------------------------------ */
 
 static struct thread *new_thread(struct kernel *kernel, uint32_t tid, bool is_processor)
@@ -270,15 +306,46 @@ static struct thread *new_thread(struct kernel *kernel, uint32_t tid, bool is_pr
     thread->tid = tid;
     thread->is_processor = is_processor;
     thread->whole_end = &thread->whole;
+    thread->place = kernel->threads_end;
     *kernel->threads_end = thread;
     kernel->threads_end = &thread->next;
+    kernel->counts.threads++;
     return thread;
 }
 
 static struct thread *find_thread(const struct kernel *kernel, uint32_t tid)
 {
-    struct thread *thread = (struct thread *)(uintptr_t)map_get(&kernel->by_tid, tid);
-    return thread && !thread->is_ended ? thread : NULL;
+    uint64_t found = map_get(&kernel->by_tid, tid);
+    return found == NOBODY ? NULL : (struct thread *)(uintptr_t)found;
+}
+
+static void forget_tid(struct kernel *kernel, const struct thread *thread)
+{
+    if (!thread->is_processor && find_thread(kernel, thread->tid) == thread)
+        *map_put(&kernel->by_tid, thread->tid, NOBODY) = NOBODY; /* it is there, so that there is room */
+}
+
+/* A thread that is over, and all of it is stored: it goes. */
+static void retire(struct kernel *kernel, struct thread *thread)
+{
+    forget_tid(kernel, thread);
+    if (thread->stream)
+        *map_put(&kernel->by_kernel_stream, thread->stream, NOBODY) = NOBODY;
+    *thread->place = thread->next;
+    if (thread->next)
+        thread->next->place = thread->place;
+    else
+        kernel->threads_end = thread->place;
+    kernel->counts.threads--;
+    if (!thread->is_followed) {
+        thread_free(thread);
+        return;
+    }
+    free(thread->steps);
+    thread->steps = NULL;
+    thread->step_first = thread->step_count = thread->step_capacity = 0;
+    thread->next = kernel->retired;
+    kernel->retired = thread;
 }
 
 static struct thread *thread_of(struct kernel *kernel, uint32_t tid)
@@ -302,10 +369,42 @@ int kernel_add_processor(struct kernel *kernel, uint32_t number, int fd, int sta
     return 0;
 }
 
+int kernel_add_perf(struct kernel *kernel, uint32_t number)
+{
+    if (kernel->page_size != PERF_PAGE_SIZE)
+        return -EINVAL;
+    struct perf *perf = perf_new(number);
+    if (!perf || kernel_add_processor(kernel, number, -1, -1)) {
+        perf_free(perf);
+        return -ENOMEM;
+    }
+    kernel->processors[kernel->processor_count - 1].perf = perf;
+    return 0;
+}
+
+int kernel_attach(struct kernel *kernel, uint32_t tid, bool faults)
+{
+    for (size_t i = 0; i < kernel->processor_count; i++) {
+        int error = perf_attach(kernel->processors[i].perf, (pid_t)tid, faults);
+        if (error && error != -ENODEV)
+            return error;
+    }
+    return kernel_add_thread(kernel, tid);
+}
+
+void kernel_stop_perf(struct kernel *kernel)
+{
+    for (size_t i = 0; i < kernel->processor_count; i++)
+        if (kernel->processors[i].perf)
+            perf_stop(kernel->processors[i].perf);
+}
+
 bool kernel_next_birth(struct kernel *kernel, struct kernel_birth *birth)
 {
-    if (kernel->births_given == kernel->birth_count)
+    if (kernel->births_given == kernel->birth_count) {
+        kernel->births_given = kernel->birth_count = 0;
         return false;
+    }
     const struct thread *thread = kernel->births[kernel->births_given++];
     *birth = (struct kernel_birth){.tid = thread->tid, .parent = thread->parent, .stream = thread->stream,
                                    .is_processor = thread->is_processor, .is_process = thread->is_process};
@@ -346,13 +445,15 @@ int kernel_follow(struct kernel *kernel, const struct chunk_view *chunk)
             free(own);
             return -ENOMEM;
         }
-        own->thread->newest = own;
+        own->thread->is_followed = true;
         own->stream = chunk->stream;
         own->sequence = UINT32_MAX;
         own->next = kernel->owns;
         kernel->owns = own;
         *place = (uint64_t)(uintptr_t)own;
     }
+    if (own->thread->is_over)
+        return 0;
     if (own->sequence != chunk->sequence) {
         own->sequence = chunk->sequence;
         segment_open(&own->walk, chunk->body, chunk->used, chunk->base_time, chunk->base_depth);
@@ -373,30 +474,14 @@ static void reach(struct thread *thread, uint64_t time)
         thread->own = thread->steps[thread->step_first++].depth;
 }
 
-/* `thread` begins at `time`, with a number that was known already: of an earlier thread, or because
- * what it does itself was read before the event of its beginning. */
-static bool part(struct thread *earlier, struct thread *thread, uint64_t time)
-{
-    earlier->is_ended = true;
-    reach(earlier, time);
-    for (; earlier->step_first < earlier->step_count; earlier->step_first++)
-        if (!add_step(thread, earlier->steps[earlier->step_first].time, earlier->steps[earlier->step_first].depth))
-            return false;
-    struct own *own = earlier->newest;
-    if (own && own->walk.time >= time) {
-        own->thread = thread;
-        thread->newest = own;
-        earlier->newest = NULL;
-    }
-    return true;
-}
-
 /* ---- records ------------------------------------------------------------------------------ */
 
-static void end_body(struct thread *thread)
+static void end_body(struct kernel *kernel, struct thread *thread)
 {
     if (!thread->body)
         return;
+    kernel->live_bytes -= thread->body->capacity;
+    kernel->counts.waiting += thread->body->size;
     *thread->whole_end = thread->body;
     thread->whole_end = &thread->body->next;
     thread->body = NULL;
@@ -407,7 +492,7 @@ static void end_body(struct thread *thread)
 static uint8_t *begin_record(struct kernel *kernel, struct thread *thread, uint64_t time, int32_t cpu)
 {
     if (thread->body && thread->body->size >= BODY_WHOLE)
-        end_body(thread);
+        end_body(kernel, thread);
     struct body *body = thread->body;
     if (!body) {
         if (!(body = calloc(1, sizeof *body)))
@@ -418,8 +503,13 @@ static uint8_t *begin_record(struct kernel *kernel, struct thread *thread, uint6
                 free(body);
                 return NULL;
             }
+            uint32_t stream = ring_next_stream(kernel->ring);
+            if (!map_put(&kernel->by_kernel_stream, stream, (uint64_t)(uintptr_t)thread)) {
+                free(body);
+                return NULL;
+            }
             kernel->births[kernel->birth_count++] = thread;
-            thread->stream = ring_next_stream(kernel->ring);
+            thread->stream = stream;
         }
         body->sequence = thread->sequence;
         body->base_depth = body->min_depth = thread->open;
@@ -427,8 +517,10 @@ static uint8_t *begin_record(struct kernel *kernel, struct thread *thread, uint6
         body->cpu = CPU_UNKNOWN;
         thread->body = body;
     }
+    size_t before = body->capacity;
     if (!array_reserve(&body->bytes, &body->capacity, body->size + RECORD_MAX, 1))
         return NULL;
+    kernel->live_bytes += body->capacity - before;
     uint8_t *p = body->bytes + body->size;
     if (body->cpu != cpu) {
         p = events_put_cpu(p, cpu);
@@ -666,9 +758,12 @@ static bool add_event(struct kernel *kernel, struct processor *processor)
         struct thread *other = find_thread(kernel, (uint32_t)number);
         if (type->begins) {
             int64_t flags = 0;
-            struct thread *earlier = other;
-            if (!(other = new_thread(kernel, (uint32_t)number, false)) ||
-                (earlier && !part(earlier, other, event->time >> ring_clock_shift(kernel->ring))))
+            if (other && other->stream) { /* its number is used again */
+                forget_tid(kernel, other);
+                other->is_over = true;
+                other = NULL;
+            } /* else its own stream was seen before this */
+            if (!other && !(other = new_thread(kernel, (uint32_t)number, false)))
                 return false;
             other->parent = tid;
             if (type->flags)
@@ -683,6 +778,10 @@ static bool add_event(struct kernel *kernel, struct processor *processor)
     }
     if (!count)
         threads[count++] = processor->thread;
+    if (thread && type->ends)
+        thread->ended = event->time;
+    else if (thread && type->role == KERNEL_ENTER) /* exec in another thread gives it this number */
+        thread->ended = 0;
     for (uint32_t i = 0; i < count && type->shown; i++)
         if (!add_record(kernel, threads[i], type, event, (int32_t)processor->number))
             return false;
@@ -757,22 +856,26 @@ static bool add_page(struct kernel *kernel, struct processor *processor, uint8_t
 
 int kernel_drain(struct kernel *kernel, size_t most)
 {
-    uint64_t now = clock_ticks();
     bool whole = true;
+
+    perf_look_at_clock(&kernel->clock);
+    uint64_t now = kernel->clock.now.ticks;
 
     for (size_t i = 0; i < kernel->processor_count; i++) {
         struct processor *processor = &kernel->processors[i];
         for (;;) {
             uint8_t *page;
             ssize_t size;
-            if (kernel->counts.bytes >= most) {
+            if (kernel->counts.bytes + kernel->counts.waiting >= most) {
                 whole = false;
                 break;
             }
             if (!(page = take_page(kernel)))
                 return -ENOMEM;
             do
-                size = read(processor->fd, page, kernel->page_size);
+                size = processor->perf
+                           ? (ssize_t)perf_read(processor->perf, &kernel->clock, getpid(), page)
+                           : read(processor->fd, page, kernel->page_size);
             while (size < 0 && errno == EINTR);
             if (size <= 0) {
                 int error = errno;
@@ -869,8 +972,17 @@ int kernel_make(struct kernel *kernel, bool all)
                 return found;
         } while (found && first->event.time <= others && first->event.time < limit);
     }
-    for (struct thread *thread = kernel->threads; thread; thread = thread->next)
+    bool crowded = kernel->live_bytes > LIVE_MOST;
+    for (struct thread *thread = kernel->threads, *next; thread; thread = next) {
+        next = thread->next;
         reach(thread, limit >> ring_clock_shift(kernel->ring));
+        if (thread->ended && thread->ended + kernel->trailing < limit)
+            thread->is_over = true;
+        if (crowded || thread->is_over)
+            end_body(kernel, thread);
+        if (thread->is_over && !thread->whole && kernel->births_given == kernel->birth_count)
+            retire(kernel, thread);
+    }
     return 0;
 }
 
@@ -908,20 +1020,20 @@ bool kernel_next_body(struct kernel *kernel, bool live, struct kernel_body *next
 
 void kernel_stored(struct kernel *kernel, uint32_t stream, uint32_t sequence, uint32_t records)
 {
-    for (struct thread *thread = kernel->threads; thread; thread = thread->next) {
-        if (thread->stream != stream)
+    uint64_t found = map_get(&kernel->by_kernel_stream, stream);
+    if (!found || found == NOBODY)
+        return;
+    struct thread *thread = (struct thread *)(uintptr_t)found;
+    if (thread->body && thread->body->sequence == sequence)
+        thread->body->stored = records;
+    for (struct body **place = &thread->whole, *body; (body = *place); place = &body->next) {
+        if (body->sequence != sequence)
             continue;
-        if (thread->body && thread->body->sequence == sequence)
-            thread->body->stored = records;
-        for (struct body **place = &thread->whole, *body; (body = *place); place = &body->next) {
-            if (body->sequence != sequence)
-                continue;
-            *place = body->next;
-            if (!*place)
-                thread->whole_end = place;
-            body_free(body);
-            break;
-        }
+        *place = body->next;
+        if (!*place)
+            thread->whole_end = place;
+        kernel->counts.waiting -= body->size;
+        body_free(body);
         return;
     }
 }
@@ -929,7 +1041,7 @@ void kernel_stored(struct kernel *kernel, uint32_t stream, uint32_t sequence, ui
 void kernel_finish(struct kernel *kernel)
 {
     for (struct thread *thread = kernel->threads; thread; thread = thread->next)
-        end_body(thread);
+        end_body(kernel, thread);
 }
 
 void kernel_count(const struct kernel *kernel, struct kernel_counts *counts) { *counts = kernel->counts; }

@@ -47,14 +47,24 @@ int kernel_pair(struct kernel *kernel, int enter, int exit);
 /* The fields of an event that tell of another thread than the one it happened in, e.g. next_pid;
  * and of one that begins. The event stands in that thread's stream, too. */
 int kernel_tells_of(struct kernel *kernel, int id, const char *field, bool begins);
+/* The event by whose id a thread tells that it ends. */
+void kernel_tells_end(struct kernel *kernel, int id);
 
 /* A processor, its trace_pipe_raw, opened O_NONBLOCK, and its stats (-1: none), which tell how many
  * events were lost where a page has no room for that. kernel_free closes both. 0 or -ENOMEM. */
 int kernel_add_processor(struct kernel *kernel, uint32_t number, int fd, int stats_fd);
+/* A processor without tracefs: its events come by perf.h, of the threads that are attached next.
+ * 0 or -ENOMEM. */
+int kernel_add_perf(struct kernel *kernel, uint32_t number);
+/* 0, or a negative errno. */
+int kernel_attach(struct kernel *kernel, uint32_t tid, bool faults);
+/* Such events end. */
+void kernel_stop_perf(struct kernel *kernel);
 /* A thread that is recorded from the start. 0 or -ENOMEM. */
 int kernel_add_thread(struct kernel *kernel, uint32_t tid);
 
-/* Reads what there is; at most `most` bytes. 0, or a negative errno. */
+/* Reads what there is, as long as pages and bodies that wait take less than `most` bytes. The rest
+ * stays where it is. 0, or a negative errno. */
 int kernel_drain(struct kernel *kernel, size_t most);
 /* The chunk of a thread's own stream, as it is in the ring. Chunks of a stream come in order. */
 int kernel_follow(struct kernel *kernel, const struct chunk_view *chunk);
@@ -91,6 +101,8 @@ void kernel_finish(struct kernel *kernel);
 struct kernel_counts {
     uint64_t events, lost, nonsense; /* pages that made no sense */
     uint64_t bytes;                  /* drained, and not yet made */
+    uint64_t waiting;                /* bytes of bodies that are whole and not yet stored */
+    uint64_t threads;                /* that are kept in memory */
 };
 void kernel_count(const struct kernel *kernel, struct kernel_counts *counts);
 
