@@ -90,6 +90,22 @@ uint32_t ring_look_all(const struct ring *ring, struct chunk_view *views, uint32
 void ring_release(struct ring *ring, uint32_t index);
 uint32_t ring_next_number(struct ring *ring);
 
+/* kernel/format.h, kernel/pages.h */
+enum kernel_shape { KERNEL_NUMBER, KERNEL_ADDRESS, KERNEL_TEXT, KERNEL_BYTES };
+struct kernel_field { char name[...]; uint8_t shape; bool is_signed; ...; };
+struct kernel_format { uint16_t id, pid_offset; uint32_t field_count; struct kernel_field fields[...]; ...; };
+bool kernel_format_parse(const char *text, size_t size, struct kernel_format *format);
+bool kernel_field_bytes(const struct kernel_field *field, const uint8_t *event, size_t size,
+                        const uint8_t **bytes, size_t *length);
+bool kernel_field_number(const struct kernel_field *field, const uint8_t *event, size_t size, int64_t *number);
+struct kernel_layout { uint32_t page_size; ...; };
+bool kernel_layout_parse(const char *text, size_t size, struct kernel_layout *layout);
+struct kernel_page { bool has_missed; uint64_t missed; ...; };
+struct kernel_event { uint64_t time; const uint8_t *data; size_t size; };
+bool kernel_page_open(struct kernel_page *page, const struct kernel_layout *layout, const uint8_t *data,
+                      size_t size);
+int kernel_page_next(struct kernel_page *page, struct kernel_event *event);
+
 /* kernel/record.h */
 struct kernel;
 enum kernel_role { KERNEL_EVENT, KERNEL_ENTER, KERNEL_EXIT };
@@ -189,7 +205,7 @@ def ffi() -> cffi.FFI:
     builder.set_source(
         "pytracer._core",
         '#include "ring/ring.h"\n#include "format/definitions.h"\n#include "format/summary.h"\n'
-        '#include "kernel/record.h"\n#include "kernel/perf.h"\n',
+        '#include "kernel/format.h"\n#include "kernel/pages.h"\n#include "kernel/record.h"\n#include "kernel/perf.h"\n',
         sources=sorted(str(path) for folder in SOURCES for path in FOLDER.glob(f"{folder}/*.c")),
         depends=sorted(str(header) for header in FOLDER.glob("*/*.h")),
         include_dirs=[str(FOLDER)],

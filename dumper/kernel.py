@@ -211,7 +211,9 @@ class Kernel:
             elif not self._all:
                 raise FileNotFoundError(errno.ESRCH, "no such process", str(pids))
             for name in self._enabled:
-                instance.enable(name, "" if name in self._unfiltered else self._filter)
+                instance.filter(name, "" if name in self._unfiltered else self._filter)
+            for name in self._enabled:
+                instance.enable(name)
             instance.write("tracing_on", "1")
         else:
             listed = instance.read("set_event_pid").split()

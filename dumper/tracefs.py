@@ -79,15 +79,15 @@ def _mount() -> str | None:
     return f"/proc/self/fd/{mounted}" if mounted >= 0 else None
 
 
-def find() -> str:
-    """The folder of a tracefs that can be used. Raises Unavailable."""
+def find(clock: str = CLOCK) -> str:
+    """The folder of a tracefs that can be used, with this clock. Raises Unavailable."""
     folder = _find()
     try:
         clocks = _read(f"{folder}/trace_clock").decode()
     except OSError as error:
         raise Unavailable(f"{error.filename}: {error.strerror}; that takes root") from None
-    if CLOCK not in clocks:
-        raise Unavailable(f"its clock {CLOCK}, by which events are put in order, exists on x86-64 alone")
+    if clock not in clocks:
+        raise Unavailable(f"its clock {clock}, by which events are put in order, exists on x86-64 alone")
     return folder
 
 
@@ -149,10 +149,15 @@ def remove_left_behind(folder: str, shared: Iterable[str]) -> None:
                     os.rmdir(f"{folder}/instances/{name}")
 
 
+def _place(event: str) -> str:
+    """Of `system:event`, or of all events of a system (`system:*`)."""
+    return "events/" + event.removesuffix(":*").replace(":", "/")
+
+
 class Instance:
     """A private instance."""
 
-    def __init__(self, folder: str, name: str) -> None:
+    def __init__(self, folder: str, name: str, clock: str = CLOCK) -> None:
         """Makes it, or takes up the one that a dumper before this one has made. Raises OSError."""
         self.top = folder
         self.folder = f"{folder}/instances/{name}"
@@ -164,7 +169,7 @@ class Instance:
         try:
             if self.is_new:
                 self.write("tracing_on", "0")
-                self.write("trace_clock", CLOCK)
+                self.write("trace_clock", clock)
                 size = BUFFERS // max(1, len(self.processors()))
                 self.write("buffer_size_kb", str(max(BUFFER_LEAST, min(BUFFER_MOST, size)) >> 10))
         except OSError:
@@ -195,17 +200,20 @@ class Instance:
         """The format file of system:event. Raises OSError."""
         return _read(f"{self.top}/events/{event.replace(':', '/')}/format")
 
-    def enable(self, event: str, filter: str = "") -> None:
-        """Switches on system:event, or all events of a system (`system:*`). Raises OSError, and
-        BadFilter."""
-        folder = "events/" + event.removesuffix(":*").replace(":", "/")
-        if filter:
-            try:
-                self.write(f"{folder}/filter", filter)
-            except OSError:
-                said = self.read(f"{folder}/filter").decode("utf-8", "replace").strip()
-                raise BadFilter(f"the kernel does not take this filter for {event}:\n{said}") from None
-        self.write(f"{folder}/enable", "1")
+    def filter(self, event: str, filter: str) -> None:
+        """Gives system:event a filter; "": none. Raises OSError, and BadFilter."""
+        if not filter:
+            return
+        path = _place(event) + "/filter"
+        try:
+            self.write(path, filter)
+        except OSError:
+            said = self.read(path).decode("utf-8", "replace").strip()
+            raise BadFilter(f"the kernel does not take this filter for {event}:\n{said}") from None
+
+    def enable(self, event: str) -> None:
+        """Switches on system:event, or all events of a system (`system:*`). Raises OSError."""
+        self.write(_place(event) + "/enable", "1")
 
     def remove(self) -> None:
         """Its files must be closed. If somebody else still has one open, the next recording removes
