@@ -111,9 +111,11 @@ class Kernel:
         self._all = all
         self._events: dict[int, Event] = {}  # by id
         self._tgids: dict[int, int] = {}  # by tid
-        self._processes: dict[int, int] = {}  # numbers by pid, of those that are in no ring
+        self._processes: dict[int, int] = {}  # numbers by pid, of those that have got a stream
+        self._made_up = 0  # processes that are in no ring
         self._streams: dict[int, tuple[int, int]] = {}  # process's number and tid
-        self._threads: list[ThreadRow] = []
+        self.new_threads: list[ThreadRow] = []
+        self.new_codes: list[CodeRow] = []
         self._waiting: dict[int, Any] = {}  # streams that no row has been made of
         self.new_processes: list[NewProcess] = []
         self.types: list[TypeRow] = []
@@ -291,8 +293,18 @@ class Kernel:
 
     # ---- definitions --------------------------------------------------------------------------
 
-    def codes(self) -> Iterator[CodeRow]:
-        """Rows of codes that are new."""
+    def learn(self) -> bool:
+        """Puts what is new into the lists, which keep it until `defined`: the database may be
+        locked. Returns whether there is anything."""
+        self.new_codes.extend(self._codes())
+        return bool(self.new_processes or self.new_codes or self.new_threads or self.types)
+
+    def defined(self) -> None:
+        """All of it is committed."""
+        for rows in (self.new_processes, self.new_codes, self.new_threads, self.types):
+            rows.clear()
+
+    def _codes(self) -> Iterator[CodeRow]:
         while lib.kernel_next_code(self._kernel, self._number, self._id):
             event = self._events[self._id[0]]
             names = "[" + ", ".join(f'"{name}"' for name in event.fields) + "]"
@@ -312,11 +324,6 @@ class Kernel:
                 address=None,
             )
 
-    def threads(self) -> list[ThreadRow]:
-        """Rows of threads that are new."""
-        rows, self._threads = self._threads, []
-        return rows
-
     def _stream(self, stream: int, numbers: Mapping[int, int]) -> tuple[int, int]:
         known = self._streams.get(stream)
         if known is not None:
@@ -326,38 +333,39 @@ class Kernel:
             process = 0
         else:
             pid = self._tgid(tid, parent, is_process)
-            process = self._process(pid, parent, numbers)
+            process = self._process(pid, parent, numbers, is_process and pid == tid)
         self._streams[stream] = process, tid
         kind = "processor" if is_processor else "kernel"
-        self._threads.append((stream, process, tid, f"cpu{tid}" if is_processor else thread_name(tid), kind))
+        self.new_threads.append((stream, process, tid, f"cpu{tid}" if is_processor else thread_name(tid), kind))
         return process, tid
 
     def _tgid(self, tid: int, parent: int, is_process: bool) -> int:
-        if tid not in self._tgids:
-            if is_process:
-                self._tgids[tid] = tid
-            elif parent:
-                self._tgids[tid] = self._tgids.get(parent) or self._tgid(parent, 0, False)
-            else:
-                self._tgids[tid] = tgid(tid) or tid
+        if is_process:
+            self._tgids[tid] = tid
+        elif parent:  # it has begun: the number may have been another thread's before
+            self._tgids[tid] = self._tgids.get(parent) or self._tgid(parent, 0, False)
+        elif tid not in self._tgids:
+            self._tgids[tid] = tgid(tid) or tid
         return self._tgids[tid]
 
-    def _process(self, pid: int, parent: int, numbers: Mapping[int, int]) -> int:
-        """The number of a process."""
+    def _process(self, pid: int, parent: int, numbers: Mapping[int, int], begins: bool) -> int:
+        """The number of a process. begins: it is another one than what had this pid before."""
+        before = self._processes.get(pid)
         known = numbers.get(pid)
+        if known is None or (begins and known == before):
+            known = None if begins else before
         if known is None:
-            known = self._processes.get(pid)
-        if known is None:
-            known = FIRST_NUMBER + len(self._processes)
-            self._processes[pid] = known
+            known = FIRST_NUMBER + self._made_up
+            self._made_up += 1
             above = self._tgids.get(parent)
-            number = None if above is None else numbers.get(above, self._processes.get(above))
+            number = None if above is None else self._processes.get(above, numbers.get(above))
             self.new_processes.append(NewProcess(known, pid, number, command(pid)))
+        self._processes[pid] = known
         return known
 
     def made_up(self) -> list[int]:
         """The numbers of processes that are in no ring."""
-        return list(self._processes.values())
+        return list(range(FIRST_NUMBER, FIRST_NUMBER + self._made_up))
 
     # ---- the end ------------------------------------------------------------------------------
 

@@ -424,19 +424,17 @@ class Pump:
         """Stores the definitions that kernel events refer to."""
         kernel = self._kernel
         assert kernel is not None
-        processes, kernel.new_processes = kernel.new_processes, []
-        codes, types, threads = list(kernel.codes()), kernel.types, kernel.threads()
-        if not (processes or codes or types or threads):
+        if not kernel.learn():
             return
-        now = self.ring.now_ns()
+        processes, now = kernel.new_processes, self.ring.now_ns()
         with store.transaction():
             store.put_processes((each.number, each.pid, each.parent, now) for each in processes)
             named = [each for each in processes if each.command]
             store.put_commands(((each.number, each.pid, each.parent, each.command) for each in named), now)
-            store.put_types(types)
-            store.put_codes(codes)
-            store.put_threads(threads)
-        kernel.types = []
+            store.put_types(kernel.types)
+            store.put_codes(kernel.new_codes)
+            store.put_threads(kernel.new_threads)
+        kernel.defined()
 
     def _stop_kernel(self) -> None:
         if self._kernel is None:

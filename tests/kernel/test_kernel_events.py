@@ -440,3 +440,97 @@ def test_a_filter_in_the_kernels_syntax_until_ctrl_c(tmp_path: Path) -> None:
     [event] = [Event(**row) for row in read(database)]
     assert (event.kind, event.module, event.func) == ("event", "sched", "sched_process_exec")
     assert event.values["filename"] == f"'{tmp_path / name}'"
+
+
+LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
+
+
+@pytest.mark.skipif(not os.access(LAST_PID, os.W_OK), reason=f"{LAST_PID} cannot be written")
+def test_a_number_that_is_used_again_is_another_process(record: Record) -> None:
+    recording = record(
+        f"""
+        import os
+
+        def child(pid, *words):
+            for _ in range(1000):
+                with open({str(LAST_PID)!r}, "w") as file:
+                    file.write(str(pid - 1))
+                found = os.posix_spawn(words[0], words, {{}})
+                os.waitpid(found, 0)
+                if found == pid:
+                    return True
+            return False
+
+        free = os.posix_spawn("/bin/true", ["true"], {{}})
+        os.waitpid(free, 0)
+        assert child(free, "/bin/cat", "/dev/null")
+        assert child(free, "/bin/true")
+        print(free)
+        """,
+        "--kernel=syscalls,sched",
+    )
+    query = f"SELECT count(*), count(DISTINCT number) FROM process WHERE pid = {recording.stdout}"
+    done = run([*PYTRACE, "sql", str(recording.database), query, "--format", "csv"], recording.script.parent)
+    assert done.stdout.splitlines()[1] == "3,3"
+
+
+def test_children_that_have_ended_take_no_memory(record: Record) -> None:
+    recording = record(
+        """
+        import os, sys
+
+        def dumper():
+            for pid in filter(str.isdecimal, os.listdir("/proc")):
+                try:
+                    with open(f"/proc/{pid}/cmdline") as command, open(f"/proc/{pid}/status") as status:
+                        if command.read().startswith(f"pytrace: dumper for python {sys.argv[0]}"):
+                            return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+                except OSError:
+                    pass
+
+        for size in 100, 1400:
+            for _ in range(size):
+                os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
+            print(dumper())
+        """,
+        "--kernel=sched,syscalls",
+    )
+    before, after = map(int, recording.stdout.split())
+    assert after - before < 20_000  # KiB; a thread's record and its streams would be 20 each
+
+
+def test_what_the_database_cannot_take_stays_in_the_kernel(tmp_path: Path) -> None:
+    """Memory is bounded while somebody else has locked the database, and what is lost is counted."""
+    source = """
+        import os, sqlite3, sys
+
+        def dumper():
+            for pid in filter(str.isdecimal, os.listdir("/proc")):
+                try:
+                    with open(f"/proc/{pid}/cmdline") as command, open(f"/proc/{pid}/status") as status:
+                        if command.read().startswith(f"pytrace: dumper for python {sys.argv[0]}"):
+                            return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+                except OSError:
+                    pass
+
+        lock = sqlite3.connect("traces.sqlite", isolation_level=None)
+        lock.execute("BEGIN IMMEDIATE")
+        for _ in range(3_000_000):
+            os.getppid()
+        print(dumper())
+        lock.execute("ROLLBACK")
+    """
+    script, database = write(tmp_path, "script.py", source), tmp_path / "traces.sqlite"
+    options = ["--kernel=syscalls", "--no-stdlib", "-o", str(database)]
+    done = run([*PYTRACE, *options, str(script)], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 300_000  # KiB
+    query = (
+        "SELECT (SELECT count(*) FROM event WHERE func = 'getppid' AND layer = 'kernel'),"
+        " (SELECT lost FROM run)"
+    )
+    shown = run([*PYTRACE, "sql", str(database), query, "--format", "csv"], tmp_path)
+    stored, lost = map(int, shown.stdout.splitlines()[1].split(","))
+    assert lost > 0
+    assert stored
+    assert 6_000_000 <= stored + lost < 6_100_000
