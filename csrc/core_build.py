@@ -97,7 +97,8 @@ struct kernel_format { uint16_t id, pid_offset; uint32_t field_count; struct ker
 bool kernel_format_parse(const char *text, size_t size, struct kernel_format *format);
 bool kernel_field_bytes(const struct kernel_field *field, const uint8_t *event, size_t size,
                         const uint8_t **bytes, size_t *length);
-bool kernel_field_number(const struct kernel_field *field, const uint8_t *event, size_t size, int64_t *number);
+bool kernel_field_number(const struct kernel_field *field, const uint8_t *event, size_t size,
+                         int64_t *number);
 struct kernel_layout { uint32_t page_size; ...; };
 bool kernel_layout_parse(const char *text, size_t size, struct kernel_layout *layout);
 struct kernel_page { bool has_missed; uint64_t missed; ...; };
@@ -117,6 +118,7 @@ int kernel_add_event(struct kernel *kernel, const char *format, size_t size, enu
 int kernel_pair(struct kernel *kernel, int enter, int exit);
 int kernel_tells_of(struct kernel *kernel, int id, const char *field, bool begins);
 void kernel_tells_end(struct kernel *kernel, int id);
+void kernel_go_on(struct kernel *kernel);
 int kernel_add_perf(struct kernel *kernel, uint32_t number);
 int kernel_attach(struct kernel *kernel, uint32_t tid, bool faults);
 void kernel_stop_perf(struct kernel *kernel);
@@ -205,7 +207,8 @@ def ffi() -> cffi.FFI:
     builder.set_source(
         "pytracer._core",
         '#include "ring/ring.h"\n#include "format/definitions.h"\n#include "format/summary.h"\n'
-        '#include "kernel/format.h"\n#include "kernel/pages.h"\n#include "kernel/record.h"\n#include "kernel/perf.h"\n',
+        '#include "kernel/format.h"\n#include "kernel/pages.h"\n'
+        '#include "kernel/record.h"\n#include "kernel/perf.h"\n',
         sources=sorted(str(path) for folder in SOURCES for path in FOLDER.glob(f"{folder}/*.c")),
         depends=sorted(str(header) for header in FOLDER.glob("*/*.h")),
         include_dirs=[str(FOLDER)],

@@ -218,6 +218,7 @@ class Kernel:
                 instance.enable(name)
             instance.write("tracing_on", "1")
         else:
+            lib.kernel_go_on(self._kernel)
             listed = instance.read("set_event_pid").split()
             threads = [int(word) for word in listed if word.isdigit()]
         for tid in threads:
@@ -336,7 +337,8 @@ class Kernel:
             process = self._process(pid, parent, numbers, is_process and pid == tid)
         self._streams[stream] = process, tid
         kind = "processor" if is_processor else "kernel"
-        self.new_threads.append((stream, process, tid, f"cpu{tid}" if is_processor else thread_name(tid), kind))
+        name = f"cpu{tid}" if is_processor else thread_name(tid)
+        self.new_threads.append((stream, process, tid, name, kind))
         return process, tid
 
     def _tgid(self, tid: int, parent: int, is_process: bool) -> int:

@@ -110,8 +110,8 @@ class Record:
     __slots__ = ("cpu", "event", "fields", "tid", "time")
 
     def __init__(self, event: Event, time: int, cpu: int, tid: int, fields: dict[str, Any]) -> None:
-        """time: as time.monotonic_ns() has it. tid: the thread in which it happened. fields: numbers
-        as int, texts as str, others as bytes."""
+        """time: as time.monotonic_ns() has it. tid: the thread in which it happened. fields:
+        numbers as int, texts as str, others as bytes."""
         self.event, self.time, self.cpu, self.tid, self.fields = event, time, cpu, tid, fields
 
     def __getattr__(self, name: str) -> Any:
@@ -265,8 +265,8 @@ class Records:
         del self._later[:count]
 
     def _take(self) -> bool:
-        """Takes pages. Returns whether these are all. What is written at this moment may come later,
-        so that only events from before the look before are certain to be in order."""
+        """Takes pages. Returns whether these are all. What is written at this moment may come
+        later, so that only events from before the look before are certain to be in order."""
         now, left = time.monotonic_ns(), PAGES_MOST
         for cpu, fd in self._processors:
             while left:
@@ -325,7 +325,10 @@ def _threads(pid: int) -> list[int]:
 
 @overload
 def record(
-    pid: int | Iterable[int] | None = None, fork: bool = True, events: Iterable[Event | str] = (), callback: None = None
+    pid: int | Iterable[int] | None = None,
+    fork: bool = True,
+    events: Iterable[Event | str] = (),
+    callback: None = None,
 ) -> Records: ...
 @overload
 def record(

@@ -49,8 +49,8 @@ def main(words: list[str]) -> int:
 
 
 def check_events(events: str, plain: bool) -> str:
-    """The events that can be recorded; without tracefs only if it is plain: without a filter, and of
-    some processes. Raises UsageError if there are none."""
+    """The events that can be recorded; without tracefs only if it is plain: without a filter, and
+    of some processes. Raises UsageError if there are none."""
     from .dumper import tracefs
 
     try:

@@ -1,6 +1,6 @@
-/* What the kernel tells an ordinary user of his own processes, without tracefs: context switches and
- * page faults in user space, by perf_event_open. They come as pages of a tracefs would (pages.h), so
- * that everybody else knows one kind of source.
+/* What the kernel tells an ordinary user of his own processes, without tracefs: context switches
+ * and page faults in user space, by perf_event_open. They come as pages of a tracefs would
+ * (pages.h), so that everybody else knows one kind of source.
  *
  * The events in these pages have the numbers of enum perf_event, and these bytes:
  *

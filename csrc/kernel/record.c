@@ -322,7 +322,7 @@ static struct thread *find_thread(const struct kernel *kernel, uint32_t tid)
 static void forget_tid(struct kernel *kernel, const struct thread *thread)
 {
     if (!thread->is_processor && find_thread(kernel, thread->tid) == thread)
-        *map_put(&kernel->by_tid, thread->tid, NOBODY) = NOBODY; /* it is there, so that there is room */
+        map_entry(&kernel->by_tid, thread->tid)->value = NOBODY;
 }
 
 /* A thread that is over, and all of it is stored: it goes. */
@@ -330,7 +330,7 @@ static void retire(struct kernel *kernel, struct thread *thread)
 {
     forget_tid(kernel, thread);
     if (thread->stream)
-        *map_put(&kernel->by_kernel_stream, thread->stream, NOBODY) = NOBODY;
+        map_entry(&kernel->by_kernel_stream, thread->stream)->value = NOBODY;
     *thread->place = thread->next;
     if (thread->next)
         thread->next->place = thread->place;
@@ -837,6 +837,13 @@ static uint64_t lost_before(const struct kernel *kernel, struct processor *proce
         return overrun > before ? overrun - before : 0;
     }
     return page.missed ? page.missed : 1;
+}
+
+void kernel_go_on(struct kernel *kernel)
+{
+    for (size_t i = 0; i < kernel->processor_count; i++)
+        if (read_overrun(kernel->processors[i].stats_fd, &kernel->processors[i].overrun))
+            kernel->counts.lost += kernel->processors[i].overrun;
 }
 
 static bool add_page(struct kernel *kernel, struct processor *processor, uint8_t *page, size_t size)

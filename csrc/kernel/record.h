@@ -53,6 +53,8 @@ void kernel_tells_end(struct kernel *kernel, int id);
 /* A processor, its trace_pipe_raw, opened O_NONBLOCK, and its stats (-1: none), which tell how many
  * events were lost where a page has no room for that. kernel_free closes both. 0 or -ENOMEM. */
 int kernel_add_processor(struct kernel *kernel, uint32_t number, int fd, int stats_fd);
+/* Another dumper has read from these processors before: what was lost so far counts. */
+void kernel_go_on(struct kernel *kernel);
 /* A processor without tracefs: its events come by perf.h, of the threads that are attached next.
  * 0 or -ENOMEM. */
 int kernel_add_perf(struct kernel *kernel, uint32_t number);

@@ -6,6 +6,7 @@ SQLITE_EXTENSION_INIT3
 #include <string.h>
 
 #include "common/array.h"
+#include "common/map.h"
 #include "common/utf8.h"
 #include "common/feature.h"
 
@@ -318,18 +319,41 @@ static int load_names(struct trace *trace, struct definitions *made, const struc
     return answer ? answer : load_types(trace, run, made->names);
 }
 
-/* Finds the own streams of threads whose kernel streams are among these. Of two threads of a
- * process with one tid, which was used again, it is the later one. */
-static void link_threads(struct run_thread *threads, size_t count)
+static uint64_t thread_key(const struct run_thread *thread)
 {
-    for (size_t i = 0; i < count; i++)
-        for (size_t other = 0; threads[i].is_kernel && other < count; other++)
-            if (!threads[other].is_kernel && threads[other].tid == threads[i].tid &&
-                threads[other].pid == threads[i].pid) {
-                threads[i].own = threads[other].stream;
-                if (threads[other].name.size)
-                    threads[i].name = threads[other].name;
-            }
+    return (uint64_t)thread->pid << 32 ^ (uint64_t)thread->tid;
+}
+
+/* Finds the own streams of threads whose kernel streams are among these. Of two threads of a
+ * process with one tid, which was used again, it is the later one. False: no memory. */
+static bool link_threads(struct run_thread *threads, size_t count)
+{
+    struct map owns = {0}, named = {0}; /* places of threads, from 1 on */
+    bool done = true;
+
+    for (size_t i = 0; i < count && done; i++) {
+        if (threads[i].is_kernel)
+            continue;
+        uint64_t key = thread_key(&threads[i]), *place = map_put(&owns, key, i + 1);
+        uint64_t *name = threads[i].name.size ? map_put(&named, key, i + 1) : NULL;
+        done = place && (name || !threads[i].name.size);
+        if (place)
+            *place = i + 1;
+        if (name)
+            *name = i + 1;
+    }
+    for (size_t i = 0; i < count && done; i++) {
+        if (!threads[i].is_kernel)
+            continue;
+        uint64_t own = map_get(&owns, thread_key(&threads[i])), name = map_get(&named, thread_key(&threads[i]));
+        if (own)
+            threads[i].own = threads[own - 1].stream;
+        if (name)
+            threads[i].name = threads[name - 1].name;
+    }
+    map_free(&owns);
+    map_free(&named);
+    return done;
 }
 
 static int load_threads(struct trace *trace, struct definitions *made)
@@ -367,7 +391,8 @@ static int load_threads(struct trace *trace, struct definitions *made)
         }
     }
     sqlite3_reset(row);
-    link_threads(threads, count);
+    if (!link_threads(threads, count) && answer == SQLITE_DONE)
+        answer = SQLITE_NOMEM;
     made->run.threads = threads;
     made->run.thread_count = (uint32_t)count;
     return answer == SQLITE_DONE ? SQLITE_OK : answer;

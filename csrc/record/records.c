@@ -1,4 +1,7 @@
 /* Room for records, in another chunk or outside of the ring; see records.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_getcpu */
+#endif
 
 #include "record/records.h"
 

@@ -82,7 +82,7 @@ struct thread {
 struct recorder {
     PyThreadState *const volatile *state; /* see compat_state_word */
     uint32_t clock_kind, clock_shift;
-    bool ticks;              /* the time is the processor's counter, and nothing else is asked for */
+    bool ticks;              /* the time is the counter, and nothing else is asked for */
     bool cpu;                /* events tell their processor */
     bool values;
     bool on;

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytracer import kernel
 from pytracer.dumper import tracefs
 
-from tracefs_here import instances, needs_tracefs
+from pytracer import kernel
+from tracefs_here import instances, left_behind, needs_tracefs
 
 pytestmark = needs_tracefs
 SHELL = ["sh", "-c", "read line; cat /etc/hostname; true"]
@@ -22,9 +22,9 @@ SHELL = ["sh", "-c", "read line; cat /etc/hostname; true"]
 
 @pytest.fixture(autouse=True)
 def nothing_stays() -> Iterator[None]:
-    before = set(instances())
+    before = set(left_behind())
     yield
-    assert set(instances()) <= before
+    assert set(left_behind()) <= before
 
 
 @pytest.fixture
@@ -142,8 +142,8 @@ def test_what_a_killed_script_leaves_goes_with_the_next(shell: "subprocess.Popen
         "import os, signal; from pytracer import kernel; r = kernel.record(events=['sched']);"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
-    before = set(instances())
+    before = set(left_behind())
     subprocess.run([sys.executable, "-P", "-c", source], check=False)
-    assert set(instances()) - before
+    assert set(left_behind()) - before
     kernel.record(shell.pid, events=["sched"]).close()
-    assert set(instances()) <= before
+    assert set(left_behind()) <= before

@@ -20,7 +20,7 @@ PYTHON_SOURCES = sorted(
 C_RULES = {
     "atomics": (
         r"\b_Atomic\b|\batomic_\w+|\bstdatomic\.h|\b__(atomic|sync)_\w+",
-        r"ring/ring(_abi)?\.[ch]|record/(writers|native)\.[ch]",
+        r"ring/ring(_abi)?\.[ch]|record/(writers|native)\.[ch]|kernel/perf\.c",
     ),
     "the ring's layout": (
         r"ring/ring_abi\.h|\bring_header\b|\bchunk_header\b|(->|\.)header->|stream\.chunk\b",
@@ -48,6 +48,8 @@ C_FOLDERS = {
 # The modules of pytrace that each Python folder may import from outside of itself.
 CONTRACTS = {
     "pytracer": {
+        "pytracer.dumper.kernel",
+        "pytracer.dumper.perf",
         "pytracer.dumper.tracefs",
         "pytracer.reader.subcommands",
         "pytracer.reader.sql_tables",

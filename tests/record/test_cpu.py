@@ -110,8 +110,8 @@ def test_native_functions_tell_it_too(record: Record, tmp_path: Path) -> None:
     )
     for func in ("outer", "inner", "leaf"):
         for kind in ("call", "return"):
-            found = [e.cpu for e in recording.events if e.layer == "native" and e.func == func and e.kind == kind]
-            assert found == PROCESSORS[:2] * 50
+            found = [e for e in recording.events if (e.layer, e.func, e.kind) == ("native", func, kind)]
+            assert [event.cpu for event in found] == PROCESSORS[:2] * 50
 
 
 def test_with_kernel_it_is_on(record: Record) -> None:

@@ -24,3 +24,9 @@ needs_tracefs = pytest.mark.skipif(bool(WHY_NOT), reason=f"kernel events cannot 
 def instances() -> list[str]:
     """The instances of recordings."""
     return [name for name in os.listdir(f"{tracefs.find()}/instances") if name.startswith(tracefs.PREFIX)]
+
+
+def left_behind() -> list[str]:
+    """Those of programs that have ended, and of this process."""
+    pids = {name: int(name.split("-")[2]) for name in instances()}
+    return [name for name, pid in pids.items() if pid == os.getpid() or not os.path.exists(f"/proc/{pid}")]
