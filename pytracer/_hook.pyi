@@ -21,6 +21,7 @@ def start(
     lines: int,
     c_calls: int,
     native: list[str] | None,
+    cpu: bool,
     redact: str | None,
     gate: bool,
     stdlib_path: str | None,
