@@ -4,6 +4,7 @@
 
 #include "common/utf8.h"
 #include "record/define.h"
+#include "record/got.h"
 #include "record/lookup.h"
 #include "record/text.h"
 
@@ -212,6 +213,18 @@ struct bound_wrapper {
     PyObject *self;
 };
 
+/* Whether the shared object with a function in C reports its functions: it imports what Cython calls
+ * for that. (greenlet imports the first of these two, too.) */
+static bool reports(const PyMethodDef *def)
+{
+    uintptr_t address = (uintptr_t)def->ml_meth;
+#if COMPAT_MADE_FRAMES
+    return got_imports(address, "PyThreadState_EnterTracing") && got_imports(address, "PyFrame_New");
+#else
+    return got_imports(address, "PyMonitoring_EnterScope");
+#endif
+}
+
 /* A function that is new, or new in this place. */
 static __attribute__((noinline)) struct c_function *find_new(const void *key, const void *check, enum definer by,
                                                              PyObject *callable)
@@ -259,6 +272,10 @@ static __attribute__((noinline)) struct c_function *find_new(const void *key, co
     struct code_info info = {0};
     if (!define(&info, &name))
         return NULL; /* again at its next call; open calls keep what they have */
+    const PyMethodDef *def = by == BY_BUILTIN || by == BY_CYTHON ? ((PyCFunctionObject *)callable)->m_ml
+                             : by == BY_METHOD ? ((PyMethodDescrObject *)callable)->d_method : NULL;
+    function->name = def != NULL && reports(def) ? def->ml_name : NULL;
+    function->told = false;
     function->check = check;
     function->info = info;
     return function;
@@ -329,6 +346,60 @@ struct c_function *c_calls_find(PyObject *callable)
                    ? NULL : find(called, called->tp_name, BY_TYPE, callable);
     }
     return find_other(callable);
+}
+
+/* ---- functions that tell of themselves ------------------------------------------------------ */
+
+void c_calls_wait(struct thread *thread, const PyCodeObject *code, struct c_function *function, PyObject *argument)
+{
+    uint64_t now = record_now(thread);
+    if (!recorder.native) {
+        thread->late = (struct late_call){function, code, argument, now};
+        thread->ready = false;
+    } else if (!function->told) {
+        c_calls_record(thread, code, function, argument, now);
+    }
+}
+
+/* Is it this function's code? */
+static bool is_code_of(const struct c_function *function, PyCodeObject *code)
+{
+    const char *name = PyUnicode_AsUTF8(code->co_name); /* is kept there */
+    if (name == NULL)
+        PyErr_Clear();
+    return name != NULL && function->name != NULL && strcmp(name, function->name) == 0;
+}
+
+void c_calls_catch_up(struct thread *thread, PyCodeObject *code, PyObject *globals, bool begins)
+{
+    struct late_call late = thread->late;
+    if (LIKELY(late.function == NULL) || !threads_forked())
+        return;
+    thread->late.function = NULL;
+    thread_update_ready(thread);
+    if (!thread->ready)
+        return;
+    if (begins && is_code_of(late.function, code)) {
+        const struct code_info *info = codes_resolve(code, globals);
+        if (info != NULL && info->ready) {
+            late.function->told = true;
+            return;
+        }
+    }
+    uint64_t time = late.time > thread->stream.time ? late.time : thread->stream.time;
+    c_calls_record(thread, late.caller, late.function, late.argument, time);
+}
+
+void c_calls_told(struct thread *thread, PyCodeObject *code)
+{
+    const struct open_call *call = thread->top - 1;
+    while (is_native_call(call))
+        call--;
+    if (!call_is_of_c(call))
+        return;
+    struct c_function *function = (struct c_function *)((uintptr_t)call->code & ~(uintptr_t)CALL_OF_C);
+    if (is_code_of(function, code))
+        function->told = true;
 }
 
 /* ---- call sites ----------------------------------------------------------------------------- */

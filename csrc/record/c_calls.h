@@ -23,6 +23,14 @@
  * An open call of a C function is on the thread's stack of open calls, with its caller. The end
  * that is told to the same caller, while it is the innermost, is its end.
  *
+ * A function that Cython compiled with `profile=True` tells of itself (cython.h). As it is one call,
+ * it is recorded once, as Cython's, which has its file and line. Such functions are in shared objects
+ * that report; not all functions there do. So their call is late: it waits for the thread's next
+ * event. If that is Cython's report of the function, the call is dropped; else it is recorded before
+ * the event. The thread is not ready meanwhile, so that no other event has to look for it. Native
+ * functions would come between: while they are recorded, the call is recorded at once, until a
+ * function has told of itself for the first time.
+ *
  * Functions are known by what defines them (PyMethodDef, slot, type), and are never bound. Reading
  * their names runs no code of the program. All of it runs under the GIL.
  */
@@ -36,6 +44,8 @@
 struct c_function {
     const void *key;   /* what defines it; compared only, as is `check` */
     const void *check; /* what lies there, so that another one in the same memory is noticed */
+    const char *name;  /* without module and class; NULL: it never tells of itself */
+    bool told;         /* it has told of itself, as it does at each call */
     struct code_info info;
 };
 
@@ -52,11 +62,17 @@ bool c_calls_settled(PyCodeObject *code, struct code_info *info, int64_t offset,
 /* It calls a function in C: it is looked at for ever. */
 void c_calls_mark(PyCodeObject *code, struct code_info *info, int64_t offset);
 
-/* `code` calls a function in C. argument: its first one, or NULL. */
-HOT void c_calls_enter(struct thread *thread, const PyCodeObject *code, struct c_function *function,
-                       PyObject *argument)
+/* A function is called that may tell of itself. */
+void c_calls_wait(struct thread *thread, const PyCodeObject *code, struct c_function *function, PyObject *argument);
+/* An event of `code`: the thread's late call, if there is one, is recorded or dropped. Cython's code
+ * has been marked. begins: of a call that C code reports. globals: see codes_resolve. */
+void c_calls_catch_up(struct thread *thread, PyCodeObject *code, PyObject *globals, bool begins);
+/* A call of Cython's `code` begins, which may be the innermost one in C. */
+void c_calls_told(struct thread *thread, PyCodeObject *code);
+
+HOT void c_calls_record(struct thread *thread, const PyCodeObject *code, struct c_function *function,
+                        PyObject *argument, uint64_t now)
 {
-    uint64_t now = record_now(thread);
     if (UNLIKELY(thread->top == thread->end) && !thread_grow(thread))
         return;
     struct place place = record_reserve(thread, RECORD_ROOM_FOR_VALUE, RECORD_ROOM_FOR_VALUE);
@@ -74,6 +90,16 @@ HOT void c_calls_enter(struct thread *thread, const PyCodeObject *code, struct c
     thread->stream.depth++;
 }
 
+/* `code` calls a function in C. argument: its first one, or NULL. */
+HOT void c_calls_enter(struct thread *thread, const PyCodeObject *code, struct c_function *function,
+                       PyObject *argument)
+{
+    if (UNLIKELY(function->name != NULL))
+        c_calls_wait(thread, code, function, argument);
+    else
+        c_calls_record(thread, code, function, argument, record_now(thread));
+}
+
 /* A call that `code` made has ended, by a return or an exception, at `now`. */
 HOT void c_calls_leave(struct thread *thread, const PyCodeObject *code, enum event_kind kind, uint64_t now)
 {
@@ -83,6 +109,8 @@ HOT void c_calls_leave(struct thread *thread, const PyCodeObject *code, enum eve
     if (!call_is_of_c(call) || call->caller != code)
         return; /* its beginning was not recorded */
     struct c_function *function = (struct c_function *)((uintptr_t)call->code & ~(uintptr_t)CALL_OF_C);
+    if (UNLIKELY(function->name != NULL) && kind == EVENT_RETURN && !function->told)
+        function->name = NULL; /* it has not told of itself, and never will */
     bool depth_changed = UNLIKELY(call + 1 < thread->top) && native_leave_all(thread, call + 1, now);
     hook_leave(thread, call, &function->info, kind, NULL, NULL, depth_changed, now);
 }

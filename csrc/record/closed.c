@@ -13,7 +13,7 @@
 
 #include "record/closed.h"
 
-#include "record/hook.h"
+#include "record/c_calls.h"
 #include "record/stats.h"
 
 #if COMPAT_CLOSES_UNSEEN
@@ -28,6 +28,7 @@ static void record(PyCodeObject *code, const compat_frame *frame, uint64_t start
     struct thread *thread = hook_here(true);
     struct code_info *info = codes_info(code);
     bool out_of_scope;
+    c_calls_catch_up(thread, code, NULL, false);
     if (!thread->ready || info == NULL || !info->ready)
         info = hook_prepare(code, NULL, 0, &thread, &out_of_scope);
     if (info == NULL)

@@ -3,6 +3,7 @@
 #include "record/codes.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/path_text.h"
 #include "format/event.h"
@@ -204,15 +205,48 @@ static enum scope scope_of(const char *file)
     return SCOPE_IN;
 }
 
+/* Cython's file names are relative to the folder in which it ran, which nobody knows. So the source
+ * is taken to stand beside the shared object (`globals` are those of its module), unless it is below
+ * the folder of relative file names. Returns its length there, 0: it is not known. */
+static size_t beside_module(char *buffer, size_t size, const char *name, PyObject *globals)
+{
+    static struct lookup_name file = {.text = "__file__"};
+    char raw[FILE_NAME_MAX];
+    const char *last = strrchr(name, '/');
+    last = last != NULL ? last + 1 : name;
+    size_t used = text_of(raw, sizeof raw - 1, lookup_item(globals, &file));
+    raw[used] = 0;
+    char *end = strrchr(raw, '/');
+    if (raw[0] != '/' || (size_t)(end + 1 - raw) + strlen(last) >= sizeof raw)
+        return 0;
+    memcpy(end + 1, last, strlen(last) + 1);
+    if (access(raw, F_OK) != 0) {
+        char below[2 * FILE_NAME_MAX];
+        snprintf(below, sizeof below, "%s/%s", config.directory != NULL ? config.directory : "", name);
+        if (config.directory != NULL && access(below, F_OK) == 0)
+            return 0;
+    }
+    size_t length = path_text((uint8_t *)buffer, size - 1, (const uint8_t *)raw, strlen(raw));
+    buffer[length] = 0;
+    return length;
+}
+
 /* The file's absolute name in the form of path_text.h, and a NUL. `<string>` and the like stay
- * as they are. */
-static size_t file_name(char *buffer, size_t size, PyCodeObject *code)
+ * as they are. `globals`: of the module, of Cython's code alone; else NULL. */
+static size_t file_name(char *buffer, size_t size, PyCodeObject *code, PyObject *globals)
 {
     uint8_t raw[FILE_NAME_MAX];
     size_t used = text_of((char *)raw, size < sizeof raw ? size : sizeof raw, code->co_filename);
     buffer[path_text((uint8_t *)buffer, size - 1, raw, used)] = 0;
     size_t length = strlen(buffer), before = 0;
-    if (is_absolute(buffer) || config.directory == NULL)
+    if (is_absolute(buffer))
+        return length;
+    char name[FILE_NAME_MAX];
+    if (globals != NULL && (before = beside_module(name, size, buffer, globals)) > 0) {
+        memcpy(buffer, name, before + 1);
+        return before;
+    }
+    if (config.directory == NULL)
         return length;
     const char *rest = buffer;
     while (starts_with(rest, "./"))
@@ -232,27 +266,28 @@ static size_t file_name(char *buffer, size_t size, PyCodeObject *code)
 }
 
 /* Bytes that file_name writes, at most. */
-static size_t file_name_most(PyCodeObject *code)
+static size_t file_name_most(PyCodeObject *code, PyObject *globals)
 {
     size_t before = config.directory != NULL ? strlen(config.directory) : 0;
-    return before + 2 + text_most(code->co_filename, FILE_NAME_MAX);
+    return globals != NULL ? FILE_NAME_MAX : before + 2 + text_most(code->co_filename, FILE_NAME_MAX);
 }
 
-static __attribute__((noinline)) enum scope scope_of_other(PyCodeObject *code)
+static __attribute__((noinline)) enum scope scope_of_other(PyCodeObject *code, PyObject *globals)
 {
     char name[FILE_NAME_MAX];
-    file_name(name, sizeof name, code);
+    file_name(name, sizeof name, code, globals);
     return scope_of(name);
 }
 
 /* Most names are absolute and ASCII, and need no copy. */
-static enum scope scope_of_code(PyCodeObject *code)
+static enum scope scope_of_code(PyCodeObject *code, PyObject *globals)
 {
     PyObject *file = code->co_filename;
     const char *name = PyUnicode_Check(file) && PyUnicode_IS_COMPACT_ASCII(file) ? PyUnicode_DATA(file) : "";
-    return *name && is_absolute(name) && !strchr(name, '\\') ? scope_of(name) : scope_of_other(code);
+    return *name && is_absolute(name) && !strchr(name, '\\') ? scope_of(name) : scope_of_other(code, globals);
 }
 
+#define LANGUAGE_CYTHON 1 /* of proto/trace.proto, Code.Language */
 #define MODULE_MAX 500
 #define QUALNAME_MAX 1000
 
@@ -314,14 +349,14 @@ int codes_line(struct code_info *info, PyCodeObject *code, int offset)
 static __attribute__((noinline)) bool is_own_code(PyCodeObject *code)
 {
     char name[FILE_NAME_MAX];
-    file_name(name, sizeof name, code);
+    file_name(name, sizeof name, code, NULL);
     return codes_is_mine(name);
 }
 
 /* The variables of code whose lines are to be recorded; NULL for other code. */
 static struct variables *variables_of(PyCodeObject *code, struct code_info *info)
 {
-    if (config.lines == 0 || info->scope != SCOPE_IN || (config.lines == 1 && !is_own_code(code)))
+    if (config.lines == 0 || info->cython || info->scope != SCOPE_IN || (config.lines == 1 && !is_own_code(code)))
         return NULL;
     struct code_more *more = more_of(info);
     if (more == NULL || (more->variables == NULL && (more->variables = variables_read(code)) == NULL))
@@ -360,7 +395,8 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
     size_t each = count ? 16384 / (size_t)count : 0;
     if (each > 256)
         each = 256;
-    size_t size = 128 + text_most(module, MODULE_MAX) + text_most(code->co_qualname, QUALNAME_MAX) + file_name_most(code);
+    size_t size = 128 + text_most(module, MODULE_MAX) + text_most(code->co_qualname, QUALNAME_MAX) +
+                  file_name_most(code, info->cython ? globals : NULL);
     for (int i = 0; i < count && size < DEFINITION_MAX; i++)
         size += 8 + text_most(slot_name(code, argument_slot(code, i)), each);
     struct variables *variables = variables_of(code, info);
@@ -377,7 +413,7 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
     p = define_text(p, 2, module, MODULE_MAX);
     p = define_text(p, 3, code->co_qualname, QUALNAME_MAX);
     uint8_t *file = wire_open(p, 4);
-    size_t file_size = file_name((char *)file, FILE_NAME_MAX, code);
+    size_t file_size = file_name((char *)file, FILE_NAME_MAX, code, info->cython ? globals : NULL);
     bool mine = codes_is_mine((const char *)file); /* its length will take its NUL's place */
     p = wire_close(file, file + file_size);
     p = event_put(p, 5, (uint32_t)code->co_firstlineno);
@@ -393,6 +429,8 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
             p = define_text(p, 6, argument, each);
     }
     p = event_put(p, 7, (uint32_t)code->co_flags);
+    if (info->cython)
+        p = event_put(p, 8, LANGUAGE_CYTHON);
     if (mine)
         p = event_put(p, 9, true);
     for (unsigned i = 0; i < variable_count && (size_t)(p - writer.fields) + each_variable + 64 < DEFINITION_MAX; i++)
@@ -401,11 +439,11 @@ bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals)
     if (number >= 1u << 28) /* its head would not be copied in one word */
         return false;
     info->number = number;
-    info->argument_count = !config.values ? 0 : (uint16_t)(count < ARGUMENTS_MAX ? count : ARGUMENTS_MAX);
+    info->argument_count = !config.values || info->cython ? 0 : (uint16_t)(count < ARGUMENTS_MAX ? count : ARGUMENTS_MAX);
     info->generator = code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
     info->coroutine = code->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR);
     info->lines = variables != NULL;
-    info->c_calls = info->scope == SCOPE_IN && config.c_calls > (mine ? 0 : 1) && more_of(info) != NULL;
+    info->c_calls = info->scope == SCOPE_IN && !info->cython && config.c_calls > (mine ? 0 : 1) && more_of(info) != NULL;
     codes_make_head(info);
     return true;
 }
@@ -434,6 +472,13 @@ static struct code_info *attach_info(PyCodeObject *code)
     return info;
 }
 
+void codes_of_cython(PyCodeObject *code)
+{
+    struct code_info *info = attach_info(code);
+    if (info != NULL && !info->resolved)
+        info->cython = true;
+}
+
 struct code_info *codes_resolve(PyCodeObject *code, PyObject *globals)
 {
     struct code_info *info = attach_info(code);
@@ -441,9 +486,9 @@ struct code_info *codes_resolve(PyCodeObject *code, PyObject *globals)
         return NULL;
     if (!info->resolved) {
         STAT(code_resolved);
-        info->scope = info->notrace ? SCOPE_NOTRACE : scope_of_code(code);
+        info->scope = info->notrace ? SCOPE_NOTRACE : scope_of_code(code, info->cython ? globals : NULL);
         info->catches = PyBytes_GET_SIZE(code->co_exceptiontable) > 0;
-        info->room = room_for(argument_count(code));
+        info->room = room_for(info->cython ? 0 : argument_count(code));
         info->resolved = true;
     }
     if (info->scope == SCOPE_IN) {

@@ -43,6 +43,7 @@ struct code_info {
     bool resolved : 1;       /* scope has been decided */
     bool notrace : 1;        /* @notrace: stands above scope */
     bool c_calls : 1;        /* the C functions that it calls are recorded; it has `more` */
+    bool cython : 1;         /* no frame executes it: see codes_of_cython */
     bool lines;              /* its lines are recorded: more->variables */
     bool catches;            /* has exception handlers */
     bool generator;          /* generator, coroutine or asynchronous generator */
@@ -95,9 +96,12 @@ static inline struct code_info *codes_info(PyCodeObject *code)
 }
 
 /* The same, but makes the info if need be, decides on the scope, and defines the code if it is in
- * scope. `globals`: of the frame, for the module's name; may be NULL. NULL, without an exception,
+ * scope. `globals`: of its module, for the module's name; may be NULL. NULL, without an exception,
  * if memory or the ring is short: try again at the next event. */
 struct code_info *codes_resolve(PyCodeObject *code, PyObject *globals);
+/* C code reports an event of this code object, which no frame executes: it is Cython's. To be called
+ * before codes_resolve. */
+void codes_of_cython(PyCodeObject *code);
 /* Defines a code that is in no scope: log() may be called anywhere. False: no room now. */
 bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals);
 /* The line of an instruction, at an offset in bytes; 0 or less: none. CPython reads its table from

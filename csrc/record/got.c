@@ -120,6 +120,30 @@ bool got_range(const struct dl_phdr_info *object, uintptr_t *start, uintptr_t *e
     return *start < *end;
 }
 
+struct search {
+    uintptr_t address;
+    struct got_change wanted;
+    bool found;
+};
+
+static int search_object(struct dl_phdr_info *object, size_t size, void *data)
+{
+    (void)size;
+    struct search *search = data;
+    uintptr_t start, end;
+    if (!got_range(object, &start, &end) || search->address < start || search->address >= end)
+        return 0;
+    search->found = got_change(object, &search->wanted, 1) > 0;
+    return 1;
+}
+
+bool got_imports(uintptr_t address, const char *name)
+{
+    struct search search = {address, {name, NULL}, false};
+    dl_iterate_phdr(search_object, &search);
+    return search.found;
+}
+
 size_t got_build_id(const struct dl_phdr_info *object, uint8_t id[GOT_BUILD_ID_MAX])
 {
     for (int i = 0; i < object->dlpi_phnum; i++) {

@@ -23,6 +23,9 @@ struct got_change {
  * Returns how many entries are now as wanted. */
 size_t got_change(const struct dl_phdr_info *object, const struct got_change *changes, size_t count);
 
+/* Whether the object that has this address calls a function of that name in another object. */
+bool got_imports(uintptr_t address, const char *name);
+
 /* The address range of an object. False: it has none (the kernel's own). */
 bool got_range(const struct dl_phdr_info *object, uintptr_t *start, uintptr_t *end);
 

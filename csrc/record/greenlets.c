@@ -135,6 +135,13 @@ static bool runs(const compat_frame *frame, const PyCodeObject *code)
 static void settle(struct thread *greenlet, const compat_frame *frame)
 {
     struct open_call *top = greenlet->top;
+    if (greenlet->late.function != NULL) {
+        greenlet->late.argument = NULL; /* it may be gone with that greenlet */
+        if (!runs(frame, greenlet->late.caller)) {
+            greenlet->late.function = NULL;
+            thread_update_ready(greenlet);
+        }
+    }
     for (struct open_call *call = top; call > greenlet->calls + 1; call--) {
         if (!call_is_of_python(call - 1)) /* may go on as long as the call around it */
             continue;

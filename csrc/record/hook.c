@@ -49,15 +49,19 @@ struct thread *hook_thread_made(void)
 void hook_leave_other(struct thread *thread, PyCodeObject *code, struct code_info *info, const compat_frame *frame,
                       enum event_kind kind, PyObject *value, const struct encoded *encoded, uint64_t now)
 {
-    STAT(end_out_of_order);
     struct open_call *call = thread->top - 1;
+    code = hook_mark(code, info);
+    if (call->code != code)
+        STAT(end_out_of_order);
     if (info->generator && kind != EVENT_YIELD)
         generators_ended(frame ? frame : hook_frame(code), NULL);
-    while (call > thread->calls && call->code != code)
+    while (call > thread->calls && call->code != code && !(info->cython && call_is_of_python(call)))
         call--;
+    if (info->cython && call->code != code)
+        return; /* told twice: see cython.h */
     bool depth_changed = true;
     if (call > thread->calls) {
-        depth_changed = native_leave_all(thread, call + 1, now);
+        depth_changed = call + 1 < thread->top && native_leave_all(thread, call + 1, now);
     } else { /* as if its call had been recorded, at an unknown time */
         if (thread->top == thread->end && !thread_grow(thread))
             return;

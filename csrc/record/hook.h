@@ -3,7 +3,8 @@
  *
  *   module                                     the functions for Python code
  *   monitoring (3.12+), profile (3.11)         the interpreter's reports: front ends
- *   closed, c_calls                            generators that end without an event; functions in C
+ *   closed, cython                             generators that end without an event; Cython's functions
+ *   c_calls                                    functions in C
  *   hook                                       a record for each event          <- here
  *   lines, variables, native                   what a function does between these events
  *   records                                    a record's time, and its room in a chunk
@@ -168,8 +169,14 @@ HOT void hook_leave(struct thread *thread, struct open_call *call, const struct 
 
 /* ---- as the front ends call them ---------------------------------------------------------- */
 
+/* What an open call has of a code object. */
+HOT PyCodeObject *hook_mark(PyCodeObject *code, const struct code_info *info)
+{
+    return (PyCodeObject *)((uintptr_t)code | (info->cython ? CALL_OF_CYTHON : 0));
+}
+
 /* An end that is not the innermost recorded call's: calls above it ended unseen, or its own
- * beginning was not recorded. */
+ * beginning was not recorded. And the ends of Cython's functions. */
 void hook_leave_other(struct thread *thread, PyCodeObject *code, struct code_info *info, const compat_frame *frame,
                       enum event_kind kind, PyObject *value, const struct encoded *encoded, uint64_t now);
 

@@ -1,7 +1,12 @@
 /* Look-ups by name that run no code; see lookup.h. */
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* strchrnul */
+#endif
 #include "record/lookup.h"
 
+#include <stdbool.h>
+#include <string.h>
 #include <structmember.h>
 
 #include "record/stats.h"
@@ -60,6 +65,58 @@ PyObject *lookup_global(struct lookup_name *module, struct lookup_name *name)
 {
     PyObject *found = lookup_module(module);
     return found != NULL ? lookup_item(PyModule_GetDict(found), name) : NULL;
+}
+
+/* How many of the last parts of two paths are the same, not counting what follows the first dot of
+ * the last one: `src/pkg/mod.pyx`, `/lib/pkg/mod.cpython-313.so`: 2. */
+static size_t same_parts(const char *one, const char *other)
+{
+    const char *last = strrchr(one, '/'), *last_of_other = strrchr(other, '/');
+    const char *end = strchrnul(last != NULL ? last : one, '.');
+    const char *end_of_other = strchrnul(last_of_other != NULL ? last_of_other : other, '.');
+    size_t count = 0;
+    for (;;) {
+        bool starts = end == one || end[-1] == '/';
+        if (starts || end_of_other == other || end_of_other[-1] == '/') {
+            if (!starts || (end_of_other != other && end_of_other[-1] != '/'))
+                return count;
+            count++;
+            if (end == one || end_of_other == other)
+                return count;
+        }
+        if (*--end != *--end_of_other)
+            return count;
+    }
+}
+
+/* The text of an exact str of ASCII; NULL: it is another object. */
+static const char *ascii(PyObject *text)
+{
+    return text != NULL && PyUnicode_CheckExact(text) && PyUnicode_IS_COMPACT_ASCII(text) ? PyUnicode_DATA(text)
+                                                                                          : NULL;
+}
+
+PyObject *lookup_compiled(PyObject *source)
+{
+    static struct lookup_name file = {.text = "__file__"};
+    PyObject *modules = PyImport_GetModuleDict(), *module, *found = NULL; /* borrowed */
+    const char *wanted = ascii(source);
+    size_t most = 0;
+    if (wanted == NULL || modules == NULL || !PyDict_CheckExact(modules))
+        return NULL;
+    for (Py_ssize_t at = 0; PyDict_Next(modules, &at, NULL, &module);) {
+        PyObject *globals = PyModule_Check(module) ? PyModule_GetDict(module) : NULL;
+        const char *path = ascii(lookup_item(globals, &file));
+        size_t size = path != NULL ? strlen(path) : 0;
+        if (size < 3 || strcmp(path + size - 3, ".so") != 0)
+            continue;
+        size_t same = same_parts(wanted, path);
+        if (same > most) {
+            most = same;
+            found = globals;
+        }
+    }
+    return found;
 }
 
 /* The content of a slot of the object. A descriptor of another class is none of this object's. */

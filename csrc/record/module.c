@@ -344,8 +344,10 @@ static PyObject *log_event(PyObject *Py_UNUSED(module), PyObject *const *args, P
 {
     if (count != 1)
         return PyErr_Format(PyExc_TypeError, "log() takes 1 positional argument, the text, but %zd were given", count);
-    if (recorder.on)
+    if (recorder.on) {
+        c_calls_catch_up(current_thread, NULL, NULL, false);
         hook_log(args[0], args + 1, names);
+    }
     Py_RETURN_NONE;
 }
 

@@ -6,6 +6,7 @@
 
 #include "record/c_calls.h"
 #include "record/closed.h"
+#include "record/cython.h"
 #include "record/hook.h"
 #include "record/lookup.h"
 #include "record/native.h"
@@ -48,16 +49,20 @@ static __attribute__((noinline)) PyObject *wrong_arguments(void)
 }
 
 static int listen(PyCodeObject *code, const struct code_info *info);
+static void listen_to_made_frames(PyThreadState *state);
 
 static __attribute__((noinline)) struct code_info *prepare(PyCodeObject *code, int notrace, bool local,
                                                            struct thread **thread, PyObject **answer)
 {
     struct code_info *info = NULL;
     bool out_of_scope = false;
-    PyObject *pending = PyErr_GetRaisedException(); /* see thrown_by_c */
+    PyObject *pending = PyErr_GetRaisedException(); /* see cython_entered */
     if (PyCode_Check(code)) {
         compat_frame *frame = compat_current_frame();
-        PyObject *globals = frame != NULL && compat_frame_runs(frame, code) ? frame->f_globals : NULL;
+        bool runs = frame != NULL && compat_frame_runs(frame, code);
+        PyObject *globals = runs ? frame->f_globals : cython_prepare(code);
+        c_calls_catch_up(*thread, code, globals, !runs && notrace > 0);
+        listen_to_made_frames(compat_thread_state());
         info = hook_prepare(code, globals, notrace, thread, &out_of_scope);
         if (info != NULL && (info->lines || info->c_calls) && listen(code, info) < 0)
             PyErr_Clear(); /* it is asked again when its calls are recorded anew */
@@ -68,7 +73,7 @@ static __attribute__((noinline)) struct code_info *prepare(PyCodeObject *code, i
 }
 
 /* An event need not come from the interpreter: since 3.13 C code can fire any, for a code object
- * that no frame runs (as Cython does), or for an object that is no code at all
+ * that no frame runs (as Cython does, see cython.h), or for an object that is no code at all
  * (https://github.com/python/cpython/issues/111997). */
 #define IS_CODE(object) LIKELY(PyCode_Check(object))
 
@@ -88,24 +93,12 @@ static __attribute__((noinline)) struct code_info *prepare(PyCodeObject *code, i
             return Py_XNewRef(answer);                                     \
     }
 
-/* Cython reports that a generator begins or goes on while an exception is set, which is being
- * thrown into it. No callback may return None then (a result with an exception set is a
- * SystemError). So the exception is the answer, and Cython goes on with it as always. */
-static __attribute__((noinline)) PyObject *thrown_by_c(struct thread *thread, PyCodeObject *code,
-                                                       struct code_info *info)
-{
-    PyObject *exception = PyErr_GetRaisedException();
-    hook_enter(thread, code, info, NULL, EVENT_THROW, exception);
-    PyErr_SetRaisedException(exception);
-    return NULL;
-}
-
 CALLBACK(on_call) /* PY_START: code, offset */
 {
     READY(2, 1, true);
     const compat_frame *frame = hook_frame(code);
-    if (UNLIKELY(frame == NULL) && PyErr_Occurred())
-        return thrown_by_c(thread, code, info);
+    if (UNLIKELY(frame == NULL))
+        return cython_entered(thread, code, info, EVENT_CALL);
     hook_enter(thread, code, info, frame, EVENT_CALL, NULL);
     Py_RETURN_NONE;
 }
@@ -114,8 +107,8 @@ CALLBACK(on_resume) /* PY_RESUME: code, offset */
 {
     READY(2, 1, true);
     const compat_frame *frame = hook_frame(code);
-    if (UNLIKELY(frame == NULL) && PyErr_Occurred())
-        return thrown_by_c(thread, code, info);
+    if (UNLIKELY(frame == NULL))
+        return cython_entered(thread, code, info, EVENT_RESUME);
     hook_enter(thread, code, info, frame, EVENT_RESUME, NULL);
     Py_RETURN_NONE;
 }
@@ -123,7 +116,7 @@ CALLBACK(on_resume) /* PY_RESUME: code, offset */
 CALLBACK(on_throw) /* PY_THROW: code, offset, exception */
 {
     READY(3, 1, false);
-    hook_enter(thread, code, info, hook_frame(code), EVENT_THROW, args[2]);
+    hook_enter(thread, hook_mark(code, info), info, hook_frame(code), EVENT_THROW, args[2]);
     Py_RETURN_NONE;
 }
 
@@ -155,6 +148,13 @@ CALLBACK(on_raise) /* RAISE: code, offset, exception */
      * interpreter tells of the one before the next (_PyEval_EvalFrameDefault in Python/ceval.c). */
     compat_frame *frame = hook_frame(code);
     int line = frame != NULL ? codes_line(info, code, compat_frame_offset(frame, code)) : 0;
+    if (UNLIKELY(frame == NULL)) { /* Cython tells the line in the place of the offset */
+        int64_t offset;
+        if (!cython_is_open(thread, code, info))
+            Py_RETURN_NONE;
+        if (PyLong_CheckExact(args[1]) && compat_long_compact(args[1], &offset))
+            line = (int)offset;
+    }
     hook_raise(thread, info, args[2], line, record_now(thread), NULL);
     Py_RETURN_NONE;
 }
@@ -343,6 +343,73 @@ static int listen(PyCodeObject *code, const struct code_info *info)
     return result == NULL ? -1 : 0;
 }
 
+/* ---- what C code reports on 3.12: see cython.h ----------------------------------------------- */
+
+#if COMPAT_MADE_FRAMES
+
+static void withdraw(PyThreadState *state);
+
+static int on_made_frame(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, PyObject *value)
+{
+    if (!recorder.on)
+        withdraw(compat_thread_state());
+    else if ((what == PyTrace_CALL || what == PyTrace_RETURN) && compat_current_frame() != frame->f_frame) {
+        bool began = hook_begin_writing();
+        cython_reported(frame, what, value);
+        hook_end_writing(began);
+    }
+    return 0;
+}
+
+/* The interpreter counts the threads that have a profile function. */
+static void withdraw(PyThreadState *state)
+{
+    if (state->c_profilefunc != on_made_frame)
+        return;
+    state->c_profilefunc = NULL;
+    state->interp->sys_profiling_threads--;
+}
+
+static void withdraw_all(void)
+{
+    PyThreadState *state = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    for (; state != NULL; state = PyThreadState_Next(state))
+        withdraw(state);
+}
+
+/* The program sets a profile function: the interpreter is to find none. */
+static int on_audit(const char *event, PyObject *Py_UNUSED(args), void *Py_UNUSED(data))
+{
+    if (event[0] == 's' && strcmp(event, "sys.setprofile") == 0)
+        withdraw_all();
+    return 0;
+}
+
+static int watch_setprofile(void)
+{
+    static bool audited;
+    if (!audited && PySys_AddAuditHook(on_audit, NULL) < 0)
+        return -1;
+    audited = true;
+    return 0;
+}
+
+static void listen_to_made_frames(PyThreadState *state)
+{
+    if (state->c_profilefunc != NULL)
+        return;
+    state->c_profilefunc = on_made_frame;
+    state->interp->sys_profiling_threads++;
+}
+
+#else
+
+static void withdraw_all(void) {}
+static int watch_setprofile(void) { return 0; }
+static void listen_to_made_frames(PyThreadState *Py_UNUSED(state)) {}
+
+#endif
+
 static int open_gate(void)
 {
     int all = 0;
@@ -454,7 +521,7 @@ static int install(bool gate)
     if (set_local_events == NULL &&
         (set_local_events = PyObject_GetAttrString(monitoring(), "set_local_events")) == NULL)
         return -1;
-    if (closed_watch() < 0)
+    if (closed_watch() < 0 || watch_setprofile() < 0)
         return -1;
     if (tool < 0 && (tool = take_tool()) < 0)
         return -1;
@@ -476,6 +543,7 @@ static int uninstall(void)
         return 0;
     if (set_events(0) < 0)
         return -1;
+    withdraw_all();
     codes_forget_listening();
     for (size_t i = 0; i < sizeof listeners / sizeof *listeners; i++) {
         int mask = event_mask(listeners[i].event);

@@ -9,15 +9,14 @@
  * in that function, if any.
  *
  * C code may call these functions, too, for a frame that it has made up, as Cython does for modules
- * compiled with `profile=True`. Such a frame is new each time that a generator goes on, which looks
- * like a call of its own; an end by an exception looks like a return of None. So pytrace records
- * only reports on the frame that the interpreter executes; other tools see all of them.
+ * compiled with `profile=True`: see cython.h.
  *
  * Our functions call the profile and trace functions of others. They put themselves before those,
  * and keep the others' objects where sys.getprofile() and sys.gettrace() find them.
  */
 
 #include "record/c_calls.h"
+#include "record/cython.h"
 #include "record/hook.h"
 #include "record/lookup.h"
 #include "record/native.h"
@@ -217,6 +216,7 @@ static inline void record(PyThreadState *state, PyFrameObject *frame, int what, 
     thread = hook_here(what == PyTrace_CALL);
     if (UNLIKELY(!thread->ready || info == NULL || !info->ready)) {
         bool out_of_scope;
+        c_calls_catch_up(thread, code, inner->f_globals, false);
         info = hook_prepare(code, inner->f_globals, what == PyTrace_CALL ? 1 : -1, &thread, &out_of_scope);
     }
     if (what == PyTrace_CALL) {
@@ -263,6 +263,7 @@ static void record_c(PyFrameObject *frame, int what, PyObject *arg)
     if (profile != NULL && profile->ended != NULL)
         record_ended(current_thread, profile, NULL, NULL);
     struct thread *thread = hook_here(false);
+    c_calls_catch_up(thread, code, inner->f_globals, false);
     if (!thread->ready)
         return;
     if (what != PyTrace_C_CALL) {
@@ -339,6 +340,12 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
     else if (LIKELY(what == PyTrace_CALL || what == PyTrace_RETURN) && LIKELY(is_executed(state, frame))) {
         bool began = hook_begin_writing();
         record(state, frame, what, arg);
+        hook_end_writing(began);
+    } else if (what == PyTrace_CALL || what == PyTrace_RETURN) {
+        bool began = hook_begin_writing();
+        if (current_thread->profile != NULL && current_thread->profile->ended != NULL)
+            record_ended(current_thread, current_thread->profile, NULL, NULL);
+        cython_reported(frame, what, arg);
         hook_end_writing(began);
     } else if (what >= PyTrace_C_CALL && what <= PyTrace_C_RETURN && is_executed(state, frame)) {
         bool began = hook_begin_writing();

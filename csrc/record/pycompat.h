@@ -24,6 +24,8 @@ typedef struct _PyInterpreterFrame compat_frame;
  *   COMPAT_LOOP_IN_STATE      see compat_running_loop
  *   COMPAT_CLOSES_UNSEEN      some of its patch releases end a suspended generator without an event;
  *                             see closed.c
+ *   COMPAT_MADE_FRAMES        C code reports its functions to profile functions, with frames that it
+ *                             makes up; else to sys.monitoring. See cython.h
  *   COMPAT_RAISE_NEEDS_DATA   see prepare_greenlets in monitoring.c
  *   COMPAT_PATH_PARTS         the attribute of a path that has its parts
  *   struct compat_future      an asyncio.Future written in C

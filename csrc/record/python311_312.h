@@ -6,6 +6,7 @@
 
 #define COMPAT_LOOP_IN_STATE 0
 #define COMPAT_CLOSES_UNSEEN 0
+#define COMPAT_MADE_FRAMES 1
 #define COMPAT_RAISE_NEEDS_DATA 0
 
 /* Modules/_asynciomodule.c, up to a task's own */

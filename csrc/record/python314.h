@@ -6,6 +6,7 @@
 #include "record/python313_on.h"
 
 #define COMPAT_CLOSES_UNSEEN 1
+#define COMPAT_MADE_FRAMES 0
 #define COMPAT_RAISE_NEEDS_DATA 0
 
 /* Modules/_asynciomodule.c, up to a task's own */

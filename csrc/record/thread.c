@@ -255,7 +255,7 @@ static void thread_ended(void *pointer)
 void thread_update_ready(struct thread *thread)
 {
     bool may = !thread->suppressed && thread->outside == NULL;
-    thread->ready = recorder.on && thread->looked && may;
+    thread->ready = recorder.on && thread->looked && may && thread->late.function == NULL;
     thread->native = thread->native && may;
 }
 
@@ -457,6 +457,7 @@ const struct front_end *thread_front_end(void) { return front_end; }
 static void forget_open(struct thread *thread)
 {
     thread->looked = false;
+    thread->late.function = NULL;
     if (thread->outside != NULL) /* that thread is about to change these */
         return;
     thread->top = thread->calls + 1;

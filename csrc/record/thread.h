@@ -15,7 +15,7 @@
 
 /* A recorded call that is open on a thread. */
 struct open_call {
-    PyCodeObject *code; /* or a function in C or native code, marked: see call_is_of_python */
+    PyCodeObject *code; /* or a function that no frame executes, marked: see call_is_of_python */
     uint64_t start;  /* clock units; 0: not known */
     union {
         uint64_t since;             /* the same; of a generator, its last resume */
@@ -28,13 +28,22 @@ struct open_call {
 /* Marks of calls that are not Python's, added to the address in `code`. */
 #define CALL_OF_C 1
 #define CALL_OF_NATIVE 2
+#define CALL_OF_CYTHON 4
 
 HOT bool call_is_of_c(const struct open_call *call) { return (uintptr_t)call->code & CALL_OF_C; }
 HOT bool is_native_call(const struct open_call *call) { return (uintptr_t)call->code & CALL_OF_NATIVE; }
 HOT bool call_is_of_python(const struct open_call *call)
 {
-    return !((uintptr_t)call->code & (CALL_OF_C | CALL_OF_NATIVE));
+    return !((uintptr_t)call->code & (CALL_OF_C | CALL_OF_NATIVE | CALL_OF_CYTHON));
 }
+
+/* A call of a function in C that is not recorded yet; see c_calls.h. */
+struct late_call {
+    struct c_function *function; /* NULL: there is none */
+    const PyCodeObject *caller;
+    PyObject *argument;          /* borrowed from the call; NULL: it has none */
+    uint64_t time;
+};
 
 #define GREENLETS_BUCKETS 256 /* of a byte */
 #define FIRST_CALLS 64 /* open calls that a thread has room for at first */
@@ -50,7 +59,7 @@ struct greenlets {
 
 /* A thread of the operating system, or one of its greenlets. */
 struct thread {
-    bool ready;                     /* recording, looked, not suppressed, no record outside */
+    bool ready;                     /* recording, looked, not suppressed, no record outside or late */
     bool looked;                    /* for @notrace functions that were open at its first event */
     bool defined;                   /* its name is in the recording */
     bool holds;                     /* a chunk */
@@ -69,6 +78,7 @@ struct thread {
     uint64_t held_time;             /* time of its last record when it joined the queue */
     uint8_t *outside;               /* a record in the making, see record_reserve; NULL: none */
     uintptr_t stack_range[2];       /* of the machine's stack; native.c */
+    struct late_call late;
     const void *root;               /* the start of its data stack, or else its first frame */
     struct greenlets *greenlets;    /* of this thread of the system; NULL: it has had none */
     struct thread *next_beside, *next_found; /* in its lists */
