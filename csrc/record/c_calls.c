@@ -1,5 +1,8 @@
 /* Functions in C: their names, and the places that call them; see c_calls.h. */
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* see got.h */
+#endif
 #include "record/c_calls.h"
 
 #include "common/utf8.h"
