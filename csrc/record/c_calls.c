@@ -216,8 +216,8 @@ struct bound_wrapper {
     PyObject *self;
 };
 
-/* Whether the shared object with a function in C reports its functions: it imports what Cython calls
- * for that. (greenlet imports the first of these two, too.) */
+/* Whether the shared object with a function in C reports its functions: it imports what Cython
+ * calls for that. (greenlet imports the first of these two, too.) */
 static bool reports(const PyMethodDef *def)
 {
     uintptr_t address = (uintptr_t)def->ml_meth;

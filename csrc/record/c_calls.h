@@ -23,13 +23,13 @@
  * An open call of a C function is on the thread's stack of open calls, with its caller. The end
  * that is told to the same caller, while it is the innermost, is its end.
  *
- * A function that Cython compiled with `profile=True` tells of itself (cython.h). As it is one call,
- * it is recorded once, as Cython's, which has its file and line. Such functions are in shared objects
- * that report; not all functions there do. So their call is late: it waits for the thread's next
- * event. If that is Cython's report of the function, the call is dropped; else it is recorded before
- * the event. The thread is not ready meanwhile, so that no other event has to look for it. Native
- * functions would come between: while they are recorded, the call is recorded at once, until a
- * function has told of itself for the first time.
+ * A function that Cython compiled with `profile=True` tells of itself (cython.h). As it is one
+ * call, it is recorded once, as Cython's, which has its file and line. Such functions are in shared
+ * objects that report; not all functions there do. So their call is late: it waits for the thread's
+ * next event. If that is Cython's report of the function, the call is dropped; else it is recorded
+ * before the event. The thread is not ready meanwhile, so that no other event has to look for it.
+ * Native functions would come between: while they are recorded, the call is recorded at once, until
+ * a function has told of itself for the first time.
  *
  * Functions are known by what defines them (PyMethodDef, slot, type), and are never bound. Reading
  * their names runs no code of the program. All of it runs under the GIL.
@@ -64,8 +64,8 @@ void c_calls_mark(PyCodeObject *code, struct code_info *info, int64_t offset);
 
 /* A function is called that may tell of itself. */
 void c_calls_wait(struct thread *thread, const PyCodeObject *code, struct c_function *function, PyObject *argument);
-/* An event of `code`: the thread's late call, if there is one, is recorded or dropped. Cython's code
- * has been marked. begins: of a call that C code reports. globals: see codes_resolve. */
+/* An event of `code`: the thread's late call, if there is one, is recorded or dropped. Cython's
+ * code has been marked. begins: of a call that C code reports. globals: see codes_resolve. */
 void c_calls_catch_up(struct thread *thread, PyCodeObject *code, PyObject *globals, bool begins);
 /* A call of Cython's `code` begins, which may be the innermost one in C. */
 void c_calls_told(struct thread *thread, PyCodeObject *code);

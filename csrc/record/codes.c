@@ -206,8 +206,8 @@ static enum scope scope_of(const char *file)
 }
 
 /* Cython's file names are relative to the folder in which it ran, which nobody knows. So the source
- * is taken to stand beside the shared object (`globals` are those of its module), unless it is below
- * the folder of relative file names. Returns its length there, 0: it is not known. */
+ * is taken to stand beside the shared object (`globals` are those of its module), unless it is
+ * below the folder of relative file names. Returns its length there, 0: it is not known. */
 static size_t beside_module(char *buffer, size_t size, const char *name, PyObject *globals)
 {
     static struct lookup_name file = {.text = "__file__"};

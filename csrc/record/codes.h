@@ -99,8 +99,8 @@ static inline struct code_info *codes_info(PyCodeObject *code)
  * scope. `globals`: of its module, for the module's name; may be NULL. NULL, without an exception,
  * if memory or the ring is short: try again at the next event. */
 struct code_info *codes_resolve(PyCodeObject *code, PyObject *globals);
-/* C code reports an event of this code object, which no frame executes: it is Cython's. To be called
- * before codes_resolve. */
+/* C code reports an event of this code object, which no frame executes: it is Cython's. To be
+ * called before codes_resolve. */
 void codes_of_cython(PyCodeObject *code);
 /* Defines a code that is in no scope: log() may be called anywhere. False: no room now. */
 bool codes_define(PyCodeObject *code, struct code_info *info, PyObject *globals);

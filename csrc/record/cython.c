@@ -28,8 +28,8 @@ PyObject *cython_prepare(PyCodeObject *code)
 }
 
 /* If an exception is set, it is being thrown into a generator. No callback may return None then (a
- * result with an exception set is a SystemError). So the exception is the answer, and Cython goes on
- * with it as always. */
+ * result with an exception set is a SystemError). So the exception is the answer, and Cython goes
+ * on with it as always. */
 PyObject *cython_entered(struct thread *thread, PyCodeObject *code, struct code_info *info, enum event_kind kind)
 {
 #if COMPAT_MADE_FRAMES

@@ -3,7 +3,7 @@
  *
  *   module                                     the functions for Python code
  *   monitoring (3.12+), profile (3.11)         the interpreter's reports: front ends
- *   closed, cython                             generators that end without an event; Cython's functions
+ *   closed, cython                             generators that end unseen; Cython's functions
  *   c_calls                                    functions in C
  *   hook                                       a record for each event          <- here
  *   lines, variables, native                   what a function does between these events

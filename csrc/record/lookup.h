@@ -25,8 +25,8 @@ PyObject *lookup_item(PyObject *dict, struct lookup_name *name);
 PyObject *lookup_string(PyObject *dict, PyObject *string);
 /* A module that the program has imported; NULL: not imported, or no module. */
 PyObject *lookup_module(struct lookup_name *module);
-/* The globals of the extension module that was compiled from this source file: its shared object has
- * the same name, and as many of the same folders as possible. NULL: there is none. */
+/* The globals of the extension module that was compiled from this source file: its shared object
+ * has the same name, and as many of the same folders as possible. NULL: there is none. */
 PyObject *lookup_compiled(PyObject *source);
 /* The global of such a module by name. */
 PyObject *lookup_global(struct lookup_name *module, struct lookup_name *name);

@@ -59,7 +59,7 @@ struct greenlets {
 
 /* A thread of the operating system, or one of its greenlets. */
 struct thread {
-    bool ready;                     /* recording, looked, not suppressed, no record outside or late */
+    bool ready;                     /* recording, looked, not suppressed, no record on its way */
     bool looked;                    /* for @notrace functions that were open at its first event */
     bool defined;                   /* its name is in the recording */
     bool holds;                     /* a chunk */

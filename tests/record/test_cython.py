@@ -191,8 +191,8 @@ main()
 # Everything that an oracle in Python sees, too.
 EACH = """
 import asyncio, signal
-from compiled import (Order, Plain, add, builtin, calls, catches, closure, nothing, numbers, outer, quiet, twice,
-                      waits, without_gil)
+from compiled import (Order, Plain, add, builtin, calls, catches, closure, nothing, numbers, outer,
+                      quiet, twice, waits, without_gil)
 
 def adds(x):
     return add(x, 1)
@@ -362,16 +362,17 @@ def test_one_call_not_two(record: Record, compiled: Path) -> None:
     counts = Counter(
         (event.layer, event.kind, event.func) for event in recording.events if event.module == "compiled"
     )
-    for func in ("add", "outer", "twice", "nothing", "without_gil", "calls", "save", "static", "of_class", "method",
-                 "builtin", "deep", "inside", "closure"):  # fmt: skip
-        assert counts["cython", "call", func] == counts["cython", "return", func] + counts[
-            "cython", "exception", func
-        ], func
+    for func in ("add", "outer", "twice", "nothing", "without_gil", "calls", "save", "static",
+                 "of_class", "method", "builtin", "deep", "inside", "closure"):  # fmt: skip
+        assert (
+            counts["cython", "call", func]
+            == counts["cython", "return", func] + counts["cython", "exception", func]
+        ), func
         assert counts["cython", "call", func] >= 2
         assert ("c", "call", func) not in counts or func == "add"
     if sys.version_info >= (3, 12):  # 3.11 tells of built-in functions alone
-        # Not told by Cython: a function without profile, a call that did not begin; what makes a generator
-        # is another call than its turns.
+        # Not told by Cython: a function without profile, a call that did not begin; what makes a
+        # generator is another call than its turns.
         assert counts["c", "call", "quiet"] == counts["c", "return", "quiet"] == 2
         assert counts["c", "call", "add"] == counts["c", "exception", "add"] == 2
         assert counts["c", "call", "numbers"] == counts["c", "return", "numbers"] == 4
@@ -402,10 +403,11 @@ def test_lines_are_not_told(record: Record, compiled: Path) -> None:
 
 def test_scope(record: Record, compiled: Path) -> None:
     """By the file of the source. A function out of scope is one in C, as any other."""
-    source = "from compiled import add, calls\ndef main():\n    return calls(lambda x: add(x, x), 2)\nmain()\n"
+    source = "from compiled import add, calls\ndef main():\n    calls(lambda x: add(x, x), 2)\nmain()\n"
     excluded = ["--no-stdlib", "--exclude", str(compiled), "--c-calls"]
     recording = uses(record, compiled, source, *excluded)
-    found = [(event.layer, event.kind, event.func) for event in recording.events if event.module == "compiled"]
+    events = [event for event in recording.events if event.module == "compiled"]
+    found = [(event.layer, event.kind, event.func) for event in events]
     if sys.version_info >= (3, 12):
         assert found == [
             ("c", "call", "calls"),
