@@ -345,9 +345,19 @@ static bool same_stack(struct thread *thread, uintptr_t a, uintptr_t b)
     return a >= range[0] && a < range[1] && b >= range[0] && b < range[1];
 }
 
+/* Whether one of the innermost calls, in the very same frame, began at the same instruction. */
+static bool is_repeated(const struct thread *thread, uint64_t here)
+{
+    for (const struct open_call *at = thread->top - 1; is_native_call(at) && frame_of(at) == (here & PLACE_MASK); at--)
+        if (at->place == here)
+            return true;
+    return false;
+}
+
 /* A call begins at a place of the stack where an open one is, or further out: the open one is over.
  * At the very same place it may be a function that was inlined into the open one: both seem to have
- * been called from the same place, but another instruction tells. */
+ * been called from the same place, but another instruction tells. (No function that is open begins
+ * again in its own frame: if it does, all that is open in this frame since then is over.) */
 static __attribute__((noinline)) void leave_before(struct thread *thread, uint64_t here, const void *site)
 {
     uint64_t now = record_now(thread);
@@ -357,7 +367,8 @@ static __attribute__((noinline)) void leave_before(struct thread *thread, uint64
         uintptr_t frame = here & PLACE_MASK, there = frame_of(top);
         if (!is_native_call(top) || there > frame)
             break;
-        bool inlined = there == frame && top->code == code_of(function_of(top), site) && top->place != here;
+        bool inlined = there == frame && top->code == code_of(function_of(top), site) &&
+                       !is_repeated(thread, here);
         if (inlined || !same_stack(thread, there, frame))
             break;
         put_end(thread, top, function_of(top), EVENT_EXCEPTION, false, now);

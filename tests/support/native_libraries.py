@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -19,19 +20,28 @@ INSTRUMENTED = [
 ]
 
 
+def _compiler(cpp: bool) -> list[str]:
+    return shlex.split(os.environ.get("CXX", "c++") if cpp else os.environ.get("CC", "cc"))
+
+
+HAS_CPP = shutil.which(_compiler(cpp=True)[0]) is not None
+NO_CPP = "there is no compiler of C++"
+
+
 def compiled(source: Path | str, target: Path, *flags: str) -> Path:
     """The shared object `target`, made of a file, or of a text in C."""
     if isinstance(source, str):
         source = write(target.parent, f"{target.stem}.c", source)
-    variable, compiler = ("CXX", "c++") if source.suffix == ".cpp" else ("CC", "cc")
-    command = [*shlex.split(os.environ.get(variable, compiler)), "-shared", "-fPIC", "-pthread", *flags]
+    command = [*_compiler(source.suffix == ".cpp"), "-shared", "-fPIC", "-pthread", *flags]
     subprocess.run([*command, str(source), "-o", str(target), "-ldl"], check=True)
     return target
 
 
 def make(folder: Path) -> None:
-    """Fills a folder with libnative.so and counter.so."""
-    compiled(SUPPORT / "native_library.cpp", folder / "libnative.so", *INSTRUMENTED)
+    """Fills a folder with libnative.so, libshop.so if there is a compiler of C++, and counter.so."""
+    compiled(SUPPORT / "native_library.c", folder / "libnative.so", *INSTRUMENTED)
+    if HAS_CPP:
+        compiled(SUPPORT / "native_shop.cpp", folder / "libshop.so", *INSTRUMENTED)
     compiled(SUPPORT / "native_counter.c", folder / "counter.so", "-O1")
 
 

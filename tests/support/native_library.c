@@ -1,16 +1,14 @@
 /* A library that does what native code can do: compiled with -finstrument-functions by
  * native_libraries.py. */
-#include <csetjmp>
-#include <csignal>
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdexcept>
-#include <string>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern "C" {
 
 int leaf(int x) { return x + 1; }
 
@@ -90,12 +88,16 @@ int forks(void)
 
 static volatile long handled;
 
-static void on_alarm(int) { handled = leaf((int)handled); }
+static void on_alarm(int signal)
+{
+    (void)signal;
+    handled = leaf((int)handled);
+}
 
 /* Calls on_alarm every so many µs; 0: no more. Returns how often it was called. */
 long alarms(long microseconds)
 {
-    struct sigaction action = {};
+    struct sigaction action = {0};
     action.sa_handler = on_alarm;
     action.sa_flags = SA_RESTART;
     sigaction(SIGALRM, &action, NULL);
@@ -110,7 +112,7 @@ int loads(const char *path, const char *name, int keep)
     void *library = dlopen(path, RTLD_NOW);
     if (library == NULL)
         return -1;
-    int (*function)(int) = (int (*)(int))dlsym(library, name);
+    int (*function)(int) = (int (*)(int))(intptr_t)dlsym(library, name);
     int result = function != NULL ? function(1) : -2;
     if (!keep)
         dlclose(library);
@@ -118,35 +120,4 @@ int loads(const char *path, const char *name, int keep)
 }
 
 /* Whether the next `leaf` behind this object is not this object's own: dlsym looks who asks. */
-int next_is_another(void) { return dlsym(RTLD_NEXT, "leaf") != (void *)leaf; }
-}
-
-namespace shop {
-
-struct Order {
-    std::string name;
-    int total(int x) const;
-};
-
-__attribute__((noinline)) int Order::total(int x) const
-{
-    if (x > 1)
-        throw std::runtime_error(name);
-    return x;
-}
-
-template <class T> __attribute__((noinline)) T twice(T x) { return x + x; }
-
-}
-
-extern "C" int throws(int n)
-{
-    int caught = 0;
-    for (int i = 0; i < n; i++)
-        try {
-            shop::Order{"tea"}.total(shop::twice(i));
-        } catch (const std::exception &) {
-            caught++;
-        }
-    return caught;
-}
+int next_is_another(void) { return dlsym(RTLD_NEXT, "leaf") != (void *)(intptr_t)leaf; }
