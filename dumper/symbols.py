@@ -158,10 +158,29 @@ def function_names(path: str, build_id: bytes, addresses: Iterable[int]) -> dict
 def _sources(path: str, build_id: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Files that may have the symbols, and the tables to read of each."""
     yield path, (SYMTAB,)
+    for each in _separate_files(path, build_id):
+        yield each, (SYMTAB,)
+    yield path, (DYNSYM,)
+
+
+def debug_files(path: str, build_id: bytes) -> Iterator[str]:
+    """Files that may have the debug information of a shared object: itself, if it still has this
+    build id, and separate ones."""
+    with suppress(OSError, ValueError, NotElf, struct.error), ElfFile(path) as file:
+        if file.build_id() == build_id:
+            yield path
+    for each in _separate_files(path, build_id):
+        with suppress(OSError, ValueError, NotElf, struct.error), ElfFile(each) as file:
+            if file.build_id() == build_id:
+                yield each
+
+
+def _separate_files(path: str, build_id: bytes) -> Iterator[str]:
+    """Places of separate files of debug information: by build id, and by `.gnu_debuglink`."""
     if len(build_id) > 1:
         name = build_id.hex()
         for folder in DEBUG_FOLDERS:
-            yield f"{folder}/.build-id/{name[:2]}/{name[2:]}.debug", (SYMTAB,)
+            yield f"{folder}/.build-id/{name[:2]}/{name[2:]}.debug"
     link = None
     with suppress(OSError, ValueError, NotElf, struct.error), ElfFile(path) as file:
         if not build_id or file.build_id() == build_id:
@@ -174,8 +193,7 @@ def _sources(path: str, build_id: bytes) -> Iterator[tuple[str, tuple[int, ...]]
             places = [folder, f"{folder}/.debug", *(each + folder for each in DEBUG_FOLDERS)]
             for place in places:
                 if _has_checksum(f"{place}/{name}", crc):
-                    yield f"{place}/{name}", (SYMTAB,)
-    yield path, (DYNSYM,)
+                    yield f"{place}/{name}"
 
 
 def _has_checksum(path: str, expected: int) -> bool:

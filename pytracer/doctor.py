@@ -149,6 +149,7 @@ def libraries(machine: Machine) -> Findings:
     for module in (
         "apsw",
         "_cffi_backend",
+        "elftools",
         "setproctitle",
         "urwid",
         "regex",

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..database import Database
+from ..native_source import NATIVE, Place, place_of
 from ..query import stack as open_calls
 from ..render import SIGNS, arguments
 from ..rows import PYTHON, Row, Run, text
@@ -46,7 +47,8 @@ class Detail(NamedTuple):
     of strings with several lines, by event, position and name. signatures: names of arguments
     without recorded values, by module, func, file and line. is_suspended: the call has yielded and
     waits. mine: ids of the calls of the stack that are of the user's own code. begun: by the id of
-    an event at which a generator or coroutine goes on, the calls by which it may have begun."""
+    an event at which a generator or coroutine goes on, the calls by which it may have begun.
+    place: of its source; None: unknown."""
 
     row: Row
     partner: Row | None
@@ -59,6 +61,7 @@ class Detail(NamedTuple):
     command: str  # of its process
     source: Excerpt
     begun: Mapping[int, Begun] = MappingProxyType({})
+    place: Place | None = None
 
 
 # ---- the question -------------------------------------------------------------------------
@@ -74,6 +77,7 @@ def detail(database: Database, item: Item) -> Detail:
     run = next((each for each in database.runs() if each.id == row[1]), None)
     shown = [row, other] if other else [row]
     mine = _mine(database, calls)
+    place = place_of(database, row)
     resumed = [
         each for each in calls[-_INNER:] if each[6] != "call" and (each[0] in mine or each is calls[-1])
     ]
@@ -87,8 +91,9 @@ def detail(database: Database, item: Item) -> Detail:
         {key: content for event in shown for key, content in _texts(database, event).items()},
         _signatures(database, row[1], [*calls, row]),
         _command(database, row[1], row[3]),
-        Sources(database, run).excerpt(text(row[9]), row[10]),
+        Sources(database, run).excerpt(*place) if place is not None else Excerpt([]),
         {each[0]: begun(database, each) for each in resumed[-_RESUMED:]},
+        place,
     )
 
 
@@ -337,12 +342,12 @@ class _Pane:
         """The source around the event's line, in so many rows at most; 0: as much as there is. In
         two rows or less there is nothing but the line itself."""
         lines, note = self.detail.source
-        file, line = self.detail.row[9:11]
-        if not lines and not file:
+        if self.detail.place is None or (not lines and not self.detail.place.file):
             return
+        file, line = self.detail.place
         here = next((place for place, (number, _) in enumerate(lines) if number == line), 0)
         if not lines or not rows or rows > 2:
-            self.title("source", ("dim", f"  {self.display.shown(text(file))}:{line}"))
+            self.title("source", ("dim", f"  {self.display.shown(file)}:{line}"))
             if note and (not lines or not rows or rows >= _LEAST_SOURCE):
                 self.cut([("note", self.display.shown(note))])
         self.indent = _INDENT
@@ -398,6 +403,8 @@ class _Pane:
             self.fact("task", ("", shown(text(task))))
         if layer != PYTHON:
             self.fact("layer", ("", shown(text(layer))))
+        if layer == NATIVE:
+            self.fact("object", ("", shown(text(detail.row[9]))))
         if cpu is not None:
             self.fact("cpu", ("", str(cpu)))
         command = detail.command or (detail.run.command if detail.run else "")

@@ -58,6 +58,7 @@ CONTRACTS = {
     "reader": {
         "pytracer.cli",
         "pytracer.doctor",
+        "pytracer.dumper.symbols",
         "pytracer.messages",
         "pytracer.options",
         "pytracer.unsaved",

@@ -63,4 +63,6 @@ def test_any_protobuf_will_do(tmp_path: Path, protobuf: str) -> None:
 
 def test_what_is_installed_with_pytrace() -> None:
     names = {re.split(r"[^\w.-]", text)[0].lower() for text in requires("pytracer") or ()}
-    assert names == {"apsw", "backports.zstd", "cffi", "regex", "setproctitle", "urwid", "wcwidth"}
+    assert names == {
+        "apsw", "backports.zstd", "cffi", "pyelftools", "regex", "setproctitle", "urwid", "wcwidth",
+    }  # fmt: skip

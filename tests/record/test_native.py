@@ -39,9 +39,7 @@ def program(record: Record, folder: Path):
     """program(source, *options): records a script that has the library as `lib`."""
 
     def recorded(source: str, *options: str, **more: object) -> Recording:
-        return record(
-            head(folder) + source, *(options or ["--native"]), **more
-        )
+        return record(head(folder) + source, *(options or ["--native"]), **more)
 
     return recorded
 
@@ -196,7 +194,7 @@ lib.leaf(1)
     (leaf,) = [event for event in native(recording) if event.func == "leaf" and event.kind == "call"]
     (main,) = [event for event in recording.of("call") if event.func == "<module>"]
     assert leaf.depth == main.depth + 1
-    # one that is called from deeper in the stack seems to be below one that was left, which then stays
+    # a call from deeper in the stack seems to be below the one that was left, which then stays
     assert max(event.depth for event in events) < main.depth + 3 + 20
 
 

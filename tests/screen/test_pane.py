@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pytracer.reader.native_source import Place
 from pytracer.reader.screen.detail import Detail, Excerpt, detail_lines
 from pytracer.reader.screen.lines import DisplayOptions
 from pytracer.reader.screen.text import cells
@@ -39,7 +40,8 @@ def test_every_pane_fits(
     stack = [made("call", *args, code=code, depth=depth) for depth in (1, 2, 30)]
     source = Excerpt([(6, text), (7, text), (8, "")], text)
     texts = {(1, 0, args[0][0] if args else ""): text + "\n" + text}
-    found = Detail(row, other, False, None, stack, frozenset([1]), texts, {}, text, source)
+    place = Place(text, 7)
+    found = Detail(row, other, False, None, stack, frozenset([1]), texts, {}, text, source, place=place)
     lines = detail_lines(found, width, display, height)
     if height >= 9 and width >= 50:
         assert any(line.text.startswith("  > 7") for line in lines[:height])

@@ -38,7 +38,7 @@ def compiled(source: Path | str, target: Path, *flags: str) -> Path:
 
 
 def make(folder: Path) -> None:
-    """Fills a folder with libnative.so, libshop.so if there is a compiler of C++, and counter.so."""
+    """Fills a folder with libnative.so, libshop.so if C++ can be compiled, and counter.so."""
     compiled(SUPPORT / "native_library.c", folder / "libnative.so", *INSTRUMENTED)
     if HAS_CPP:
         compiled(SUPPORT / "native_shop.cpp", folder / "libshop.so", *INSTRUMENTED)

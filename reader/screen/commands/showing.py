@@ -118,11 +118,16 @@ def replay(session: Session, count: Count) -> Open:
     return Open(session.path, row[1], row[0], is_replay=True)
 
 
-def edit(session: Session, count: Count) -> Execute:
+@task
+def edit(session: Session, count: Count) -> Task[None]:
+    from ...native_source import place_of
     from ..terminal import EditorMissing, editor_command
 
     row = current_row(session)
-    file = text(row[9])
+    place = yield lambda database: place_of(database, row)
+    if place is None:
+        raise CommandError(f"{text(row[9])} has no debug information about the lines of this function")
+    file, line = place
     if not file or file.startswith("<"):
         raise CommandError(f"this event has no source file ({file or 'none is known'})")
     run = session.run_here()
@@ -130,7 +135,7 @@ def edit(session: Session, count: Count) -> Execute:
     if not os.path.isfile(path):
         raise CommandError(f"{file} is not there (any more)")
     try:
-        return Execute(editor_command(path, row[10], os.environ))
+        yield Execute(editor_command(path, line, os.environ))
     except EditorMissing as error:
         raise CommandError(str(error)) from None
 
