@@ -192,8 +192,9 @@ static void make_database(void)
                  "INSERT INTO thread VALUES (%d, 1, 0, 100, 'MainThread', 'thread');"
                  "INSERT INTO code VALUES"
                  " (%d, 1, 'app', 'pay', 'app.py', 3, '[\"user\", \"amount\"]', 3, 'python', 1,"
-                 " '[\"user\", \"total\"]'),"
-                 " (%d, 2, 'app', 'Shop.walk', 'app.py', 9, '[\"a\"]', 35, 'python', 0, '[]');"
+                 " '[\"user\", \"total\"]', NULL, NULL, NULL),"
+                 " (%d, 2, 'app', 'Shop.walk', 'app.py', 9, '[\"a\"]', 35, 'python', 0, '[]',"
+                 " 'libapp.so', 'beef', 256);"
                  "INSERT INTO type VALUES (%d, 1, 'app.Order', '[\"x\", \"y\"]', '[\"user\", \"total\"]');"
                  "INSERT INTO segment SELECT NULL, %d, 1, value, 0, 100 * value, 100 * value + 90, 0, 0, 3, 9, 0, 0, 1,"
                  " 66046, 9, 0, x'0102', x'03', x'' FROM (SELECT 0 AS value UNION SELECT 1 UNION SELECT 2)",

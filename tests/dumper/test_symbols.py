@@ -15,7 +15,7 @@ from shared import Shared
 
 @pytest.fixture(scope="module", params=["libnative.so", "libshop.so"])
 def library(shared: Shared, request: pytest.FixtureRequest) -> Path:
-    library = shared("native", make) / request.param
+    library = shared("native-libraries", make) / request.param
     if request.param == "libshop.so" and not HAS_CPP:
         pytest.skip(NO_CPP)
     return library

@@ -74,7 +74,7 @@ OPTIONS = ("--c-calls", "--native", "--kernel")
 
 @pytest.fixture(scope="module")
 def folder(shared: Shared) -> Path:
-    return shared("native", make)
+    return shared("native-libraries", make)
 
 
 def source(folder: Path) -> str:

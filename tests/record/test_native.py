@@ -31,7 +31,7 @@ def head(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def folder(shared: Shared) -> Path:
-    return shared("native", make)
+    return shared("native-libraries", make)
 
 
 @pytest.fixture

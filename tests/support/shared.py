@@ -17,10 +17,12 @@ def shared(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], ob
     base = factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"shared-{name}"
     made = folder.with_suffix(".made")
+    maker = getattr(make, "__qualname__", "")
     with open(folder.with_suffix(".lock"), "w") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         if not made.exists():
             folder.mkdir()
             make(folder)
-            made.touch()
+            made.write_text(maker)
+        assert made.read_text() == maker, f"{name} is made by others, too"
     return folder
