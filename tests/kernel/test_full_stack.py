@@ -93,7 +93,8 @@ def stacks(events: Iterable[Event], func: str, layer: str) -> list[tuple[int, li
                 assert event.depth == open_calls[-1].depth + 1, (event, open_calls)
             open_calls.append(event)
             if (event.func, event.layer) == (func, layer):
-                names = [(each.layer, each.func) for each in open_calls]
+                # from 3.12 on, a call of an object of ctypes is one of a function in C
+                names = [(each.layer, each.func) for each in open_calls if "FuncPtr" not in each.func]
                 if STACK[0] in names:  # else the kernel's answer to somebody else
                     found.append((event.pid, names[names.index(STACK[0]) :]))
         elif event.kind in ("return", "exception", "yield") and open_calls:
@@ -105,7 +106,7 @@ def stacks(events: Iterable[Event], func: str, layer: str) -> list[tuple[int, li
 def test_in_threads_and_forked_processes(record: Record, folder: Path) -> None:
     recording = record(source(folder), *OPTIONS)
     found = stacks(recording.events, "getppid", "kernel")
-    assert [stack for _, stack in found] == [STACK] * len(found)
+    assert [stack for _, stack in found if stack != STACK] == []
     assert sorted(Counter(pid for pid, _ in found).values()) == [4 * ROUNDS] * 3
     assert len({event.cpu for event in recording.events if event.layer == "kernel"} - {None}) >= 1
     times = [event.time for event in recording.events]
@@ -127,7 +128,7 @@ def test_killed_in_the_middle(tmp_path: Path, folder: Path) -> None:
     facts = wait_until_finished(database)
     assert facts["lost"] == 0
     found = stacks((Event(**row) for row in read(database)), "getppid", "kernel")
-    assert [stack for _, stack in found] == [STACK] * len(found)
+    assert [stack for _, stack in found if stack != STACK] == []
     counts = Counter(pid for pid, _ in found)
     assert counts[started.pid] >= 4 * ROUNDS
     del counts[started.pid]
