@@ -93,8 +93,10 @@ def test_a_callback_and_a_filter(shell: "subprocess.Popen[bytes]") -> None:
 
 
 def is_on(name: str) -> bool:
+    """The event is switched on first, all in the end; the kernel makes instances that are on."""
+    instance = Path(tracefs.find()) / "instances" / name
     try:
-        return (Path(tracefs.find()) / "instances" / name / "tracing_on").read_text() == "1\n"
+        return bool((instance / "set_event").read_text()) and (instance / "tracing_on").read_text() == "1\n"
     except OSError:
         return False  # it is just being made
 
